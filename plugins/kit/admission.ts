@@ -1,0 +1,80 @@
+// The AdmissionPlugin contract: a step that may change or refuse a write before it is stored.
+
+import type { Call } from "./call.ts";
+import type { Fault } from "./fault.ts";
+import type { KubeObject } from "./objects/types.ts";
+import { type Kind, kind } from "./plugin.ts";
+import { statusFault } from "./status-fault.ts";
+
+export interface UserInfo {
+  readonly name: string;
+  readonly uid?: string;
+  readonly groups: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+}
+
+export type AdmissionOperation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
+
+export interface AdmissionRequest {
+  readonly operation: AdmissionOperation;
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly kind: string;
+  readonly namespace: string;
+  /** Empty while a name is still to be generated. */
+  readonly name: string;
+  readonly user: UserInfo;
+  readonly dryRun: boolean;
+  /** What will be stored; absent on DELETE. A mutating step changes it in place. */
+  readonly object?: KubeObject;
+  /** What is stored now; absent on CREATE. Never changed. */
+  readonly oldObject?: KubeObject;
+  /** Create, update, patch or delete options, for webhooks. */
+  readonly options?: KubeObject;
+  /** Adds a `Warning` header to the answer. */
+  warn(text: string): void;
+  /** Adds an annotation to the audit event of the request; absent where nothing is audited. */
+  annotate?(key: string, value: string): void;
+}
+
+export interface AdmissionPlugin {
+  readonly name: string;
+  handles(request: AdmissionRequest): boolean;
+  /** Throws a Fault (usually `forbidden` or `invalid`) to refuse. */
+  mutate?(request: AdmissionRequest, call: Call): void | Promise<void>;
+  validate?(request: AdmissionRequest, call: Call): void | Promise<void>;
+  /**
+   * Set by steps that hand the object to strangers: when their `mutate` changed it, all other steps mutate once more,
+   * and then this is called with the same request.
+   */
+  reinvoke?(request: AdmissionRequest, call: Call): void | Promise<void>;
+}
+
+/** What a refusal calls the object: its name, or what its name will begin with. */
+export function nameIn(request: AdmissionRequest): string {
+  return request.name || request.object?.metadata.name || request.object?.metadata.generateName || "";
+}
+
+/** The refusal of a write, in upstream's words: `pods "web" is forbidden: <why>`. Throw what it returns. */
+export function refuse(
+  request: AdmissionRequest,
+  why: string,
+  causes?: { reason?: string; message?: string }[],
+): Fault {
+  const qualified = request.group === "" ? request.resource : `${request.resource}.${request.group}`;
+  const name = nameIn(request);
+  return statusFault("forbidden", `${qualified} ${JSON.stringify(name)} is forbidden: ${why}`, {
+    code: 403,
+    reason: "Forbidden",
+    details: {
+      ...(name === "" ? {} : { name }),
+      ...(request.group === "" ? {} : { group: request.group }),
+      kind: request.resource,
+      ...(causes ? { causes } : {}),
+    },
+  });
+}
+
+export const admissionKind: Kind<AdmissionPlugin> = kind("admission");

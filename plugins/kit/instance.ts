@@ -1,0 +1,44 @@
+// What every way to run the program has in common: the data dir taken for this process, the user's own plugins, and telling when it is ready.
+
+import type { Clock } from "./clock.ts";
+import { claimDataDir } from "./platform/data-dir.ts";
+import { keepServiceManagerTold } from "./platform/notify.ts";
+import type { AnyPlugin } from "./plugin.ts";
+import { refuseUnknownKinds } from "./plugin-sides.ts";
+import type { Settings } from "./settings.ts";
+import { loadUserPlugins } from "./user-plugins.ts";
+
+export interface Instance {
+  readonly userPlugins: readonly AnyPlugin[];
+  release(): void;
+}
+
+/** Takes the data dir, so that no second process may, and loads the user's plugins. */
+export async function openInstance(settings: Settings): Promise<Instance> {
+  const lock = await claimDataDir(String(settings["data-dir"]));
+  const userPlugins = await loadUserPlugins((settings.plugins as readonly string[] | undefined) ?? [], process.cwd());
+  refuseUnknownKinds(userPlugins);
+  return { userPlugins, release: () => lock.release() };
+}
+
+/** Prints the line that begins with `ready`, tells what to try next, and waits for the end. */
+export async function tellReady(
+  facts: { startedAt: number } & Record<string, unknown>,
+  next: string,
+  signal: AbortSignal,
+): Promise<void> {
+  if (signal.aborted) return;
+  const { startedAt, kubeconfig, ...named } = facts;
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  const shown = Object.entries({ ...named, seconds, ...(kubeconfig ? { kubeconfig } : {}) }).map(
+    ([name, value]) => `${name}=${value}`,
+  );
+  await keepServiceManagerTold(signal);
+  process.stdout.write(`ready ${shown.join(" ")}\n${next}`);
+  await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+}
+
+/** Resolves when the node is ready, or when it is stopped before. */
+export async function whenReady(agent: { isReady(): boolean }, clock: Clock, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && !agent.isReady()) await clock.sleep(20, { signal }).catch(() => {});
+}

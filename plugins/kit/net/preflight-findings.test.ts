@@ -1,0 +1,117 @@
+import { execFileSync } from "node:child_process";
+import t from "tap";
+import { noNetworkReason, playHost } from "../../../test/harness/network.ts";
+import { uninterrupted } from "../call.ts";
+import { Fault } from "../fault.ts";
+import { networkProblems } from "./preflight.ts";
+import type { NetworkProbe } from "./preflight-probe.ts";
+
+/** A kernel that has everything. */
+const healthy: NetworkProbe = {
+  makeLink: async () => {},
+  runRules: async () => {},
+  canForward: () => true,
+  hasBridgeFilter: () => true,
+  legacyForwardPolicy: async () => undefined,
+  close: () => {},
+};
+
+const lacking = (kind: string) => async (asked: string) => {
+  if (asked.includes(kind)) throw new Fault("unsupported", "Operation not supported");
+};
+
+t.test("networkProblems() names what is missing and its fix", { skip: noNetworkReason() }, async (t) => {
+  t.same(await networkProblems(uninterrupted, () => healthy), [], "nothing is missing");
+  const cases: { name: string; probe: Partial<NetworkProbe>; severity: string; problem: RegExp; fix: RegExp }[] = [
+    {
+      name: "vxlan",
+      probe: { makeLink: lacking("vxlan") },
+      severity: "warning",
+      problem: /no vxlan links: pods of nodes on other links/,
+      fix: /^modprobe vxlan$/,
+    },
+    {
+      name: "bridge",
+      probe: { makeLink: lacking("bridge") },
+      severity: "fatal",
+      problem: /no bridge links/,
+      fix: /^modprobe bridge$/,
+    },
+    {
+      name: "nf_tables",
+      probe: { runRules: lacking("add table") },
+      severity: "fatal",
+      problem: /^nf_tables cannot be used, so there are no services/,
+      fix: /^modprobe nf_tables$/,
+    },
+    {
+      name: "NAT",
+      probe: { runRules: lacking("masquerade") },
+      severity: "fatal",
+      problem: /^NAT by nf_tables cannot be used/,
+      fix: /nft_chain_nat/,
+    },
+    {
+      name: "the nft program and library",
+      probe: { runRules: () => Promise.reject(new Fault("unavailable", "nft is not installed")) },
+      severity: "fatal",
+      problem: /not installed/,
+      fix: /apt-get install nftables/,
+    },
+    {
+      name: "br_netfilter",
+      probe: { hasBridgeFilter: () => false },
+      severity: "warning",
+      problem: /^br_netfilter is not loaded: pods cannot reach/,
+      fix: /^modprobe br_netfilter/,
+    },
+    {
+      name: "forwarding",
+      probe: { canForward: () => false },
+      severity: "fatal",
+      problem: /^forwarding cannot be turned on/,
+      fix: /net\.ipv4\.ip_forward=1/,
+    },
+    {
+      name: "a legacy FORWARD chain that drops",
+      probe: { legacyForwardPolicy: async () => "DROP" },
+      severity: "warning",
+      problem: /legacy iptables drops/,
+      fix: /iptables-legacy -P FORWARD ACCEPT/,
+    },
+  ];
+  for (const { name, probe, ...expected } of cases) {
+    let closed = 0;
+    const found = await networkProblems(uninterrupted, () => ({ ...healthy, ...probe, close: () => closed++ }));
+    t.match(found, [expected], name);
+    t.equal(found.length, 1, `${name} and nothing else`);
+    t.equal(closed, 1);
+  }
+  const [found] = await networkProblems(uninterrupted, () => {
+    throw new Error("EPERM");
+  });
+  t.match(found, { severity: "fatal", problem: /namespaces cannot be made: EPERM/, fix: /CONFIG_NET_NS/ });
+});
+
+function noLegacyReason(): string | false {
+  try {
+    execFileSync("iptables-legacy", ["-S", "FORWARD"], { stdio: "ignore" });
+    return false;
+  } catch {
+    return "no legacy iptables here";
+  }
+}
+
+t.test("on a host of its own", { skip: noNetworkReason() }, async (t) => {
+  await playHost();
+  const name = "networkProblems() sees a FORWARD chain of the legacy iptables that drops";
+  await t.test(name, { skip: noLegacyReason() }, async (t) => {
+    const dropping = async () =>
+      (await networkProblems(uninterrupted)).filter(({ problem }) => problem.includes("legacy iptables")).length;
+    t.equal(await dropping(), 0, "it accepts at first");
+    execFileSync("iptables-legacy", ["-P", "FORWARD", "DROP"]);
+    t.equal(await dropping(), 1);
+    execFileSync("iptables-legacy", ["-P", "FORWARD", "ACCEPT"]);
+    t.equal(await dropping(), 0);
+  });
+});

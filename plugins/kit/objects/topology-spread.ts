@@ -1,0 +1,76 @@
+// Topology spread constraints: which pods a constraint counts and which nodes take part.
+
+import type { ClusterView } from "../scheduling.ts";
+import { type LabelSelectorMatcher, labelSelectorOf } from "../selector.ts";
+import { matchesNodeSelection } from "./node-affinity.ts";
+import { untoleratedTaint } from "./tolerations.ts";
+import type { Node, Pod } from "./types.ts";
+
+export interface SpreadConstraint {
+  readonly maxSkew: number;
+  readonly topologyKey: string;
+  readonly minDomains: number;
+  readonly selector: LabelSelectorMatcher;
+  /** Nodes that the constraint does not count. */
+  counts(node: Node): boolean;
+}
+
+export function spreadConstraints(pod: Pod, when: "DoNotSchedule" | "ScheduleAnyway"): SpreadConstraint[] {
+  return (pod.spec?.topologySpreadConstraints ?? [])
+    .filter((constraint) => constraint.whenUnsatisfiable === when)
+    .map((constraint) => ({
+      maxSkew: constraint.maxSkew,
+      topologyKey: constraint.topologyKey,
+      minDomains: constraint.minDomains ?? 1,
+      selector: labelSelectorOf(withLabelKeys(pod, constraint)),
+      counts: (node) =>
+        (constraint.nodeAffinityPolicy === "Ignore" || matchesNodeSelection(pod, node)) &&
+        (constraint.nodeTaintsPolicy !== "Honor" ||
+          untoleratedTaint(node.spec?.taints, pod.spec?.tolerations, ["NoSchedule", "NoExecute"]) === undefined),
+    }));
+}
+
+function withLabelKeys(
+  pod: Pod,
+  constraint: { labelSelector?: object; matchLabelKeys?: readonly string[] },
+): object | undefined {
+  const keys = (constraint.matchLabelKeys ?? []).filter((key) => pod.metadata.labels?.[key] !== undefined);
+  const selector = constraint.labelSelector as { matchExpressions?: object[] } | undefined;
+  if (keys.length === 0 || !selector) return selector;
+  const extra = keys.map((key) => ({ key, operator: "In", values: [pod.metadata.labels?.[key] ?? ""] }));
+  return { ...selector, matchExpressions: [...(selector.matchExpressions ?? []), ...extra] };
+}
+
+/** Pods on their way out are not counted: they will be gone. */
+export function isCounted(constraint: SpreadConstraint, owner: Pod, pod: Pod): boolean {
+  return (
+    pod.metadata.namespace === owner.metadata.namespace &&
+    pod.metadata.deletionTimestamp === undefined &&
+    constraint.selector.matches(pod.metadata.labels)
+  );
+}
+
+/** Matching pods by the domain's value, for every domain that has a node which takes part. */
+export function countByDomain(
+  constraint: SpreadConstraint,
+  owner: Pod,
+  cluster: Pick<ClusterView, "nodes" | "groups" | "nodeNamed">,
+  takesPart: (node: Node) => boolean = () => true,
+): Map<string, number> {
+  const domainOf = (node: Node) => node.metadata.labels?.[constraint.topologyKey];
+  const isIn = (node: Node) => takesPart(node) && constraint.counts(node);
+  const byDomain = new Map<string, number>();
+  for (const { node } of cluster.nodes) {
+    const domain = domainOf(node);
+    if (domain !== undefined && !byDomain.has(domain) && isIn(node)) byDomain.set(domain, 0);
+  }
+  for (const { pod, countByNode } of cluster.groups) {
+    if (!isCounted(constraint, owner, pod)) continue;
+    for (const [nodeName, pods] of countByNode) {
+      const node = cluster.nodeNamed(nodeName)?.node;
+      const domain = node && domainOf(node);
+      if (node && domain !== undefined && isIn(node)) byDomain.set(domain, (byDomain.get(domain) ?? 0) + pods);
+    }
+  }
+  return byDomain;
+}

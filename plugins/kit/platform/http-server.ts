@@ -1,0 +1,224 @@
+// The server seam: serves `(Request) -> Response` handlers and raw connection upgrades, with the peer's certificate,
+// over TLS (HTTP/1.1 and HTTP/2 on one port), plain TCP or a unix socket, the same on both runtimes.
+
+import http from "node:http";
+import http2 from "node:http2";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import type { PeerCertificate, TLSSocket } from "node:tls";
+import { getRequestListener } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { Fault } from "../fault.ts";
+import { parseCertificate } from "../x509/certificate.ts";
+import { HttpConnections } from "./http-connections.ts";
+import { awaitRest } from "./http-patience.ts";
+import { type Outgoing, sendResponse } from "./http-response.ts";
+import { rememberIncoming } from "./request-body.ts";
+import { runtime } from "./runtime.ts";
+
+export interface Peer {
+  readonly address: string;
+  /** Set only when the client's certificate was verified against the CA: never trust the subject of any other. */
+  readonly certificate?: { commonName: string; organizations: readonly string[]; fingerprint256: string };
+}
+
+export type Handler = (request: Request, peer: Peer) => Response | Promise<Response>;
+
+/** A connection that asked to stop being HTTP. The handler owns the socket from here, and answers on it even to refuse. */
+export interface Upgrade {
+  readonly request: http.IncomingMessage;
+  readonly socket: Duplex;
+  /** Bytes that arrived behind the request's head. */
+  readonly head: Buffer;
+  readonly peer: Peer;
+}
+
+export interface ServeOptions {
+  readonly handler: Handler;
+  readonly upgrade?: (upgrade: Upgrade) => void;
+  /** On `::` both families are listened to, or IPv4 alone where the kernel has no other. */
+  readonly listen: { host: string; port: number } | { path: string };
+  readonly tls?: {
+    readonly cert: string;
+    readonly key: string;
+    /** Asks for client certificates of this authority; clients without one still connect, as nobody. */
+    readonly clientCa?: string;
+  };
+  /** A client that has not finished its request head by then is cut off. */
+  readonly headersTimeoutMs?: number;
+  /** The same for its TLS handshake. */
+  readonly handshakeTimeoutMs?: number;
+  readonly onError?: (error: unknown) => void;
+}
+
+export interface RunningServer {
+  /** The port really bound; 0 for a unix socket. */
+  readonly port: number;
+  /** Uses another certificate for connections from now on. */
+  setCertificate(tls: { cert: string; key: string; clientCa?: string }): void;
+  /** Stops listening, lets requests end for `graceMs`, then cuts every connection. */
+  close(graceMs?: number): Promise<void>;
+}
+
+type NodeServer = http.Server | http2.Http2SecureServer;
+type Incoming = http.IncomingMessage | http2.Http2ServerRequest;
+
+const keepAliveMs = 120_000;
+const nobody: Peer = { address: "" };
+const peers = new WeakMap<object, Peer>();
+
+export async function serve(options: ServeOptions): Promise<RunningServer> {
+  const onError = options.onError ?? (() => {});
+  const patience = { firstRequestMs: headersTimeoutOf(options), idleMs: keepAliveMs };
+  const connections = new HttpConnections(patience);
+  const listener = getRequestListener(
+    async (request, env) => {
+      const { incoming, outgoing } = env as { incoming: Incoming; outgoing: Outgoing };
+      connections.begin(incoming.socket, outgoing);
+      rememberIncoming(request, incoming);
+      await sendResponse(await answer(options, request, peerOf(socketOf(incoming)), onError), outgoing, onError);
+      if (!incoming.complete) awaitRest(incoming, patience);
+      return RESPONSE_ALREADY_SENT;
+    },
+    {
+      overrideGlobalObjects: false,
+      // Only a request that cannot be made sense of comes here.
+      errorHandler: () => new Response("bad request\n", { status: 400 }),
+    },
+  );
+  const server = makeServer(options, listener);
+  connections.follow(server, options.tls !== undefined);
+  server.on("upgrade", (request: http.IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (!options.upgrade)
+      return socket.end("HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+    connections.upgraded(socket);
+    options.upgrade({ request, socket, head, peer: peerOf(socket) });
+  });
+  await listen(server, options.listen).catch((error: unknown) => {
+    // A kernel without IPv6 has no such place: IPv4 is everywhere there is, then.
+    if (!isEverywhere(options.listen) || !hasNoSuchFamily(error)) throw error;
+    return listen(server, { ...options.listen, host: "0.0.0.0" });
+  });
+  return {
+    port: "port" in options.listen ? (server.address() as AddressInfo).port : 0,
+    setCertificate({ cert, key, clientCa }) {
+      (server as http2.Http2SecureServer).setSecureContext({ cert, key, ...(clientCa ? { ca: clientCa } : {}) });
+    },
+    async close(graceMs = 0) {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      connections.closeIdle();
+      const timer = setTimeout(() => connections.closeAll(), graceMs);
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}
+
+async function answer(
+  options: ServeOptions,
+  request: Request,
+  peer: Peer,
+  onError: (error: unknown) => void,
+): Promise<Response> {
+  try {
+    return await options.handler(request, peer);
+  } catch (error) {
+    onError(error);
+    return new Response("internal error\n", { status: 500 });
+  }
+}
+
+/** The connection below a request; HTTP/2 hides it behind its session. */
+function socketOf(incoming: Incoming): object | undefined {
+  const { stream } = incoming as { stream?: http2.ServerHttp2Stream };
+  return stream?.session?.socket ?? incoming.socket;
+}
+
+function headersTimeoutOf(options: ServeOptions): number {
+  return options.headersTimeoutMs ?? 20_000;
+}
+
+function makeServer(options: ServeOptions, listener: ReturnType<typeof getRequestListener>): NodeServer {
+  const headersTimeout = headersTimeoutOf(options);
+  const timeouts = {
+    headersTimeout,
+    requestTimeout: 0,
+    // Clients keep connections for reuse; one closed under a request just sent looks like a failure to them.
+    keepAliveTimeout: keepAliveMs,
+    // How often connections are looked at: the time-out is kept to within this.
+    connectionsCheckingInterval: Math.min(5000, headersTimeout),
+  };
+  if (!options.tls) return http.createServer(timeouts, listener);
+  const { cert, key, clientCa } = options.tls;
+  const secure = clientCa ? { ca: clientCa, requestCert: true, rejectUnauthorized: false } : {};
+  // Deno 2.9 takes HTTP/2 bodies faster than their reader does and keeps the rest in memory; one slow watch would fill it.
+  const protocols = runtime.name === "deno" ? { ALPNProtocols: ["http/1.1"] } : {};
+  const server = http2.createSecureServer(
+    {
+      cert,
+      key,
+      allowHTTP1: true,
+      handshakeTimeout: options.handshakeTimeoutMs ?? 10_000,
+      ...timeouts,
+      ...protocols,
+      ...secure,
+    },
+    listener,
+  );
+  Object.assign(server, timeouts);
+  return server;
+}
+
+function listen(server: NodeServer, where: ServeOptions["listen"]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onError = (error: NodeJS.ErrnoException) => reject(describeListenError(error, where));
+    server.once("error", onError);
+    server.listen(where, () => {
+      server.off("error", onError);
+      resolve();
+    });
+  });
+}
+
+function isEverywhere(where: ServeOptions["listen"]): where is { host: string; port: number } {
+  return "host" in where && where.host === "::";
+}
+
+function hasNoSuchFamily(error: unknown): boolean {
+  const { code } = ((error as Fault).cause ?? {}) as NodeJS.ErrnoException;
+  return code === "EAFNOSUPPORT" || code === "EADDRNOTAVAIL" || code === "EINVAL";
+}
+
+function describeListenError(error: NodeJS.ErrnoException, where: ServeOptions["listen"]): Fault {
+  const place = "path" in where ? where.path : `${where.host}:${where.port}`;
+  if (error.code === "EADDRINUSE")
+    return new Fault("already-exists", `Cannot listen on ${place}: the address is in use by another program`, {
+      cause: error,
+    });
+  if (error.code === "EACCES")
+    return new Fault("forbidden", `Cannot listen on ${place}: permission denied`, { cause: error });
+  return new Fault("unavailable", `Cannot listen on ${place}: ${error.message}`, { cause: error });
+}
+
+function peerOf(socket: object | undefined | null): Peer {
+  if (!socket) return nobody;
+  const known = peers.get(socket);
+  if (known) return known;
+  const tls = socket as TLSSocket;
+  // A listener of both families writes IPv4 addresses in IPv6's notation.
+  const peer: Peer = {
+    address: (tls.remoteAddress ?? "").replace(/^::ffff:(?=\d+\.)/, ""),
+    ...verifiedCertificate(tls),
+  };
+  peers.set(socket, peer);
+  return peer;
+}
+
+function verifiedCertificate(socket: TLSSocket): Pick<Peer, "certificate"> {
+  if (socket.authorized !== true) return {};
+  const certificate = socket.getPeerCertificate() as PeerCertificate | undefined;
+  if (!certificate?.raw) return {};
+  // Read from the bytes: what the runtimes make of repeated and odd names differs.
+  const { commonName, organizations } = parseCertificate(certificate.raw);
+  return { certificate: { commonName, organizations, fingerprint256: certificate.fingerprint256 } };
+}

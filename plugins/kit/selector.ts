@@ -1,0 +1,17 @@
+// Label and field selectors: one door to their matchers and their text forms.
+
+export {
+  isLabelKey,
+  isLabelValue,
+  type LabelRequirement,
+  type LabelSelector,
+  type LabelSelectorMatcher,
+  labelSelectorOf,
+  matchAll,
+} from "./label-selector.ts";
+export {
+  type FieldRequirement,
+  type FieldSelectorMatcher,
+  parseFieldSelector,
+  parseLabelSelector,
+} from "./selector-text.ts";

@@ -1,0 +1,48 @@
+// The VolumePlugin contract: makes one kind of volume appear below a directory of the pod, and go away again.
+
+import type { Call } from "./call.ts";
+import type { PersistentVolume, Pod, Volume } from "./objects/types.ts";
+import { type Kind, kind } from "./plugin.ts";
+
+export interface VolumeMountRequest {
+  readonly pod: Pod;
+  /** The volume as it stands in the pod, with claims and ephemeral claims already resolved to the volume behind them. */
+  readonly volume: Volume;
+  /** The persistent volume behind a claim, where there is one. */
+  readonly persistentVolume?: PersistentVolume;
+  /** Where the volume must appear; its parent exists. */
+  readonly path: string;
+  readonly readOnly: boolean;
+  /** The group that files must be readable by, from the pod's security context, as the host counts. */
+  readonly fsGroup?: number;
+  readonly fsGroupChangePolicy?: string;
+  /** The host's id for the pod's root, where that is not the host's own: what the node itself makes for the pod belongs to it. */
+  readonly rootId?: number;
+}
+
+/** How full a volume is, as the one who serves it counts. */
+export interface VolumeUsage {
+  readonly capacityBytes: number;
+  readonly availableBytes: number;
+  readonly usedBytes: number;
+  readonly inodes: number;
+  readonly inodesFree: number;
+  readonly inodesUsed: number;
+}
+
+export interface VolumePlugin {
+  readonly name: string;
+  supports(volume: Volume): boolean;
+  /** Makes the volume appear at the path. Called again after a crash at any point: it must complete, not fail. */
+  mount(request: VolumeMountRequest, call: Call): Promise<void>;
+  /** Takes it away knowing the path alone, also when mount never ran or ran half. */
+  unmount(path: string, call: Call): Promise<void>;
+  /** Brings live content (config maps, secrets, tokens) up to date; true when something changed. */
+  refresh?(request: VolumeMountRequest, call: Call): Promise<boolean>;
+  /** Where containers find the volume, when that is not the path itself (hostPath, local). */
+  hostPath?(request: VolumeMountRequest): string;
+  /** Where the file system alone does not tell how full it is; undefined when nobody can say. */
+  usage?(path: string, call: Call): Promise<VolumeUsage | undefined>;
+}
+
+export const volumeKind: Kind<VolumePlugin> = kind("volume");
