@@ -1,0 +1,136 @@
+// Policies that users write in CEL: each binding of a policy that matches is evaluated, and its actions decide what a
+// failed validation means.
+
+import { type AdmissionRequest, nameIn, refuse } from "../kit/admission.ts";
+import type { Call } from "../kit/call.ts";
+import { type Cel, openCel } from "../kit/cel.ts";
+import type { ClusterView } from "../kit/cluster-view.ts";
+import { type Fault } from "../kit/fault.ts";
+import { statusFault } from "../kit/status-fault.ts";
+import { meetsConditions } from "./cel/match-conditions.ts";
+import { type AdmissionValues, admissionValues } from "./cel/variables.ts";
+import { isExempt, matchesRule, matchesSelectors } from "./matching.ts";
+import { type Denial, evaluatePolicy } from "./policy/evaluate.ts";
+import type { MatchResources, Policy, PolicyBinding } from "./policy/objects.ts";
+import { paramsFor } from "./policy/params.ts";
+import { step, type Tools } from "./step.ts";
+
+const group = "admissionregistration.k8s.io";
+const policies = { group, plural: "validatingadmissionpolicies" };
+const bindings = { group, plural: "validatingadmissionpolicybindings" };
+const failureKey = "validation.policy.admission.k8s.io/validation_failure";
+const codes: Readonly<Record<string, number>> = {
+  Unauthorized: 401,
+  Forbidden: 403,
+  RequestEntityTooLarge: 413,
+  Invalid: 422,
+};
+
+interface Failure {
+  readonly policy: string;
+  readonly binding: string;
+  readonly denial: Denial;
+  readonly actions: readonly string[];
+}
+
+export const validatingAdmissionPolicy = step("ValidatingAdmissionPolicy", (tools) => ({
+  handles: (request) => !isExempt(request) && tools.view.informer<PolicyBinding>(bindings).list().length > 0,
+  async validate(request, call) {
+    const matching = matchingBindings(request, tools.view);
+    if (matching.length === 0) return;
+    const cel = await openCel();
+    const values = admissionValues(cel, request, tools.view);
+    const failures: Failure[] = [];
+    for (const { policy, binding } of matching)
+      failures.push(...(await failuresOf(policy, binding, { cel, values, request, tools, call })));
+    answer(request, failures);
+  },
+}));
+
+function matchingBindings(request: AdmissionRequest, view: ClusterView): { policy: Policy; binding: PolicyBinding }[] {
+  const all = view.informer<Policy>(policies);
+  return view
+    .informer<PolicyBinding>(bindings)
+    .list()
+    .flatMap((binding) => {
+      const policy = all.get("", binding.spec.policyName);
+      if (!policy || !isMatch(policy.spec.matchConstraints ?? {}, request, view)) return [];
+      // A binding without rules of its own narrows nothing.
+      const own = binding.spec.matchResources;
+      return !own || isMatch(own, request, view, "any rule when there are none") ? [{ policy, binding }] : [];
+    });
+}
+
+function isMatch(match: MatchResources, request: AdmissionRequest, view: ClusterView, empty?: string): boolean {
+  const speaks = (rules: MatchResources["resourceRules"]) =>
+    rules?.some((rule) => matchesRule(rule, request, match.matchPolicy)) === true;
+  const hasRule = match.resourceRules?.length ? speaks(match.resourceRules) : empty !== undefined;
+  return hasRule && !speaks(match.excludeResourceRules) && matchesSelectors(match, request, view);
+}
+
+interface Evaluation {
+  readonly cel: Cel;
+  readonly values: AdmissionValues;
+  readonly request: AdmissionRequest;
+  readonly tools: Tools;
+  readonly call: Call;
+}
+
+async function failuresOf(policy: Policy, binding: PolicyBinding, evaluation: Evaluation): Promise<Failure[]> {
+  const { cel, values, request, tools, call } = evaluation;
+  const names = { policy: policy.metadata.name ?? "", binding: binding.metadata.name ?? "" };
+  const actions = binding.spec.validationActions ?? ["Deny"];
+  const failure = (denial: Denial): Failure => ({ ...names, denial, actions });
+  const broken = (error: unknown): Failure[] => {
+    if (policy.spec.failurePolicy === "Ignore") return [];
+    const denial = { message: (error as Error).message, reason: "Invalid", expressionIndex: 0 };
+    // What cannot be evaluated is refused, whatever the actions say.
+    return [{ ...names, denial, actions: ["Deny"] }];
+  };
+  try {
+    if (!(await meetsConditions(policy.spec.matchConditions, request, tools.view, call, values))) return [];
+    const failures: Failure[] = [];
+    for (const params of paramsFor(policy, binding, request, tools.view)) {
+      const { denials, annotations } = await evaluatePolicy(cel, policy, values, params, call);
+      failures.push(...denials.map(failure));
+      for (const [key, value] of Object.entries(annotations)) request.annotate?.(`${names.policy}/${key}`, value);
+    }
+    return failures;
+  } catch (error) {
+    return broken(error);
+  }
+}
+
+function answer(request: AdmissionRequest, failures: readonly Failure[]): void {
+  const audited: object[] = [];
+  for (const { policy, binding, denial, actions } of failures) {
+    if (actions.includes("Warn")) {
+      request.warn(
+        `Validation failed for ValidatingAdmissionPolicy '${policy}' with binding '${binding}': ${denial.message}`,
+      );
+    }
+    if (actions.includes("Audit")) {
+      const { message, expressionIndex } = denial;
+      audited.push({ message, policy, binding, expressionIndex: String(expressionIndex), validationActions: actions });
+    }
+  }
+  if (audited.length > 0) request.annotate?.(failureKey, JSON.stringify(audited));
+  const denying = failures.find(({ actions }) => actions.includes("Deny"));
+  if (denying) throw denied(request, denying);
+}
+
+/** Says "forbidden" but answers with the validation's own reason, as upstream does. */
+function denied(request: AdmissionRequest, { policy, binding, denial }: Failure): Fault {
+  const message = `ValidatingAdmissionPolicy '${policy}' with binding '${binding}' denied request: ${denial.message}`;
+  const name = nameIn(request);
+  return statusFault(denial.reason === "Forbidden" ? "forbidden" : "invalid", refuse(request, message).message, {
+    code: codes[denial.reason] ?? 422,
+    reason: denial.reason,
+    details: {
+      ...(name ? { name } : {}),
+      ...(request.group ? { group: request.group } : {}),
+      kind: request.resource,
+      causes: [{ message }],
+    },
+  });
+}

@@ -1,0 +1,95 @@
+// Asks the webhooks that users configured: mutating ones one after the other, validating ones all at once.
+
+import type { AdmissionRequest } from "../kit/admission.ts";
+import { type AdmissionPlugin, admissionKind } from "../kit/admission.ts";
+import type { Call } from "../kit/call.ts";
+import { clusterViewKind } from "../kit/cluster-view.ts";
+import { Fault, toFault } from "../kit/fault.ts";
+import type { KubeObject } from "../kit/objects/types.ts";
+import { applyJsonPatch } from "../kit/patch/json-patch.ts";
+import type { Host, Plugin } from "../kit/plugin.ts";
+import { statusFault } from "../kit/status-fault.ts";
+import { askWebhook, type WebhookTools } from "./webhooks/call-webhook.ts";
+import { hasWebhooks, matchingWebhooks, type Webhook } from "./webhooks/configuration.ts";
+import { WebhookReach } from "./webhooks/reach.ts";
+
+function open(host: Host<undefined>): WebhookTools {
+  const [view] = host.all(clusterViewKind);
+  if (!view) throw new Fault("internal", "Webhooks were opened without a view of the cluster");
+  const reach = new WebhookReach(view);
+  host.onClose(() => reach.close());
+  return { view, log: host.log, reach };
+}
+
+export const mutatingAdmissionWebhook: Plugin<AdmissionPlugin, undefined> = {
+  kind: admissionKind,
+  name: "MutatingAdmissionWebhook",
+  needs: [clusterViewKind],
+  open(host) {
+    const tools = open(host);
+    /** What the object looked like when each webhook that may be asked again had seen it. */
+    const seenBy = new WeakMap<AdmissionRequest, Map<Webhook, string>>();
+    return {
+      name: "MutatingAdmissionWebhook",
+      handles: () => hasWebhooks("mutating", tools.view),
+      async mutate(request, call) {
+        const seen = new Map<Webhook, string>();
+        seenBy.set(request, seen);
+        for (const webhook of matchingWebhooks("mutating", request, tools.view)) {
+          await mutateBy(webhook, request, tools, call);
+          if (webhook.reinvocationPolicy === "IfNeeded") seen.set(webhook, JSON.stringify(request.object));
+        }
+      },
+      async reinvoke(request, call) {
+        for (const [webhook, before] of seenBy.get(request) ?? []) {
+          if (JSON.stringify(request.object) !== before) await mutateBy(webhook, request, tools, call);
+        }
+      },
+    };
+  },
+};
+
+async function mutateBy(webhook: Webhook, request: AdmissionRequest, tools: WebhookTools, call: Call): Promise<void> {
+  const answer = await askWebhook(webhook, request, tools, call);
+  if (answer?.patch === undefined || !request.object) return;
+  let next: unknown;
+  try {
+    next = applyJsonPatch(request.object, answer.patch);
+  } catch (error) {
+    const { message } = toFault(error, "the patch");
+    throw statusFault(
+      "internal",
+      `Internal error occurred: failed calling webhook ${JSON.stringify(webhook.name)}: ${message}`,
+      {
+        code: 500,
+        reason: "InternalError",
+      },
+    );
+  }
+  replaceContent(request.object, next as KubeObject);
+}
+
+/** Others hold on to the object, so it keeps its identity and gets the other's content. */
+function replaceContent(object: KubeObject, next: KubeObject): void {
+  for (const key of Object.keys(object)) if (!Object.hasOwn(next, key)) delete object[key];
+  Object.assign(object, next);
+}
+
+export const validatingAdmissionWebhook: Plugin<AdmissionPlugin, undefined> = {
+  kind: admissionKind,
+  name: "ValidatingAdmissionWebhook",
+  needs: [clusterViewKind],
+  open(host) {
+    const tools = open(host);
+    return {
+      name: "ValidatingAdmissionWebhook",
+      handles: () => hasWebhooks("validating", tools.view),
+      async validate(request, call) {
+        const asked = matchingWebhooks("validating", request, tools.view);
+        const answers = await Promise.allSettled(asked.map((webhook) => askWebhook(webhook, request, tools, call)));
+        const refusal = answers.find((answer) => answer.status === "rejected");
+        if (refusal) throw refusal.reason;
+      },
+    };
+  },
+};

@@ -1,0 +1,55 @@
+// Webhook configurations as they are stored, in the order in which they are asked.
+
+import type { AdmissionRequest } from "../../kit/admission.ts";
+import type { ClusterView } from "../../kit/cluster-view.ts";
+import type { KubeObject } from "../../kit/objects/types.ts";
+import type { MatchCondition } from "../cel/match-conditions.ts";
+import { isExempt, matchesRule, matchesSelectors, type RuleWithOperations, type Selectors } from "../matching.ts";
+
+export interface ClientConfig {
+  url?: string;
+  service?: { namespace: string; name: string; path?: string; port?: number };
+  caBundle?: string;
+}
+
+export interface Webhook extends Selectors {
+  name: string;
+  clientConfig: ClientConfig;
+  rules?: RuleWithOperations[];
+  failurePolicy?: string;
+  sideEffects?: string;
+  timeoutSeconds?: number;
+  admissionReviewVersions?: string[];
+  matchConditions?: MatchCondition[];
+  reinvocationPolicy?: string;
+}
+
+interface WebhookConfiguration extends KubeObject {
+  webhooks?: Webhook[];
+}
+
+const group = "admissionregistration.k8s.io";
+
+/** Those whose rules and selectors speak of the request, by name of their configuration and then as listed. */
+export function matchingWebhooks(
+  kind: "mutating" | "validating",
+  request: AdmissionRequest,
+  view: ClusterView,
+): Webhook[] {
+  if (isExempt(request)) return [];
+  const all = view.informer<WebhookConfiguration>({ group, plural: `${kind}webhookconfigurations` }).list();
+  if (all.length === 0) return [];
+  const byName = (a: WebhookConfiguration, b: WebhookConfiguration) =>
+    (a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1;
+  return [...all]
+    .sort(byName)
+    .flatMap(({ webhooks }) => webhooks ?? [])
+    .filter(
+      (webhook) =>
+        webhook.rules?.some((rule) => matchesRule(rule, request, webhook.matchPolicy)) &&
+        matchesSelectors(webhook, request, view),
+    );
+}
+
+export const hasWebhooks = (kind: "mutating" | "validating", view: ClusterView): boolean =>
+  view.informer({ group, plural: `${kind}webhookconfigurations` }).list().length > 0;

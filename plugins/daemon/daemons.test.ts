@@ -1,0 +1,223 @@
+// The daemons as the agent runs them: fed by informers, on a host that the test plays, started, disturbed, stopped and removed.
+
+import dgram from "node:dgram";
+import { decode, encode } from "dns-packet";
+import t from "tap";
+import { openKernel } from "../../cni/net/kernel.ts";
+import { MemoryInformer } from "../../test/harness/memory-informer.ts";
+import { noNetworkReason, playHost, testNetns } from "../../test/harness/network.ts";
+import { until } from "../../test/harness/until.ts";
+import { uninterrupted } from "../kit/call.ts";
+import { systemClock } from "../kit/clock.ts";
+import type { ApiClient } from "../kit/client/api-client.ts";
+import { type Daemon, daemonKind } from "../kit/daemon.ts";
+import type { Informer } from "../kit/informer.ts";
+import { noLog } from "../kit/log.ts";
+import { parsePrefix } from "../kit/net/address.ts";
+import { type NodeContext, nodeContextKind } from "../kit/node-context.ts";
+import type { ResourceRef } from "../kit/objects/resources.ts";
+import type { EndpointSlice, Namespace, NetworkPolicy, Node, Pod, Service } from "../kit/objects/types.ts";
+import type { AnyPlugin } from "../kit/plugin.ts";
+import { openPlugins } from "../kit/registry.ts";
+import { daemons } from "./index.ts";
+
+t.setTimeout(600_000);
+
+const made = <T>(object: Record<string, unknown>) => object as T;
+
+t.test("daemons on a kernel", { skip: noNetworkReason() }, async (t) => {
+  await playHost();
+  const kernel = openKernel();
+  t.teardown(() => kernel.close());
+  const wire = kernel.enter(testNetns(t));
+  await kernel.host.createVeth({ name: "eth0", peer: { name: "eth0", space: wire } });
+  const link = await kernel.host.getLink("eth0");
+  await kernel.host.setLink(link.index, { up: true });
+  await kernel.host.addAddress(link.index, parsePrefix("192.0.2.1/24"));
+  wire.close();
+
+  const informers = {
+    services: new MemoryInformer<Service>(),
+    endpointslices: new MemoryInformer<EndpointSlice>(),
+    nodes: new MemoryInformer<Node>(),
+    pods: new MemoryInformer<Pod>(),
+    namespaces: new MemoryInformer<Namespace>(),
+    networkpolicies: new MemoryInformer<NetworkPolicy>(),
+  };
+  const patched: unknown[] = [];
+  const context: NodeContext = {
+    nodeName: "n1",
+    instance: "test",
+    client: {
+      patch: async (_ref: unknown, address: unknown, patch: { body: unknown }) =>
+        void patched.push([address, patch.body]),
+    } as unknown as ApiClient,
+    clusterCidrs: ["10.42.0.0/16"],
+    clusterDns: ["10.43.0.10"],
+    clusterDomain: "cluster.local",
+    informer: <T>(ref: ResourceRef) => informers[ref.plural as keyof typeof informers] as unknown as Informer<T>,
+  };
+  // The host's clock may be set while we run: by NTP after a start without a battery, or by hand.
+  let clockIsOffMs = 0;
+  const clock = { ...systemClock, now: () => systemClock.now() + clockIsOffMs };
+  const provider: AnyPlugin = { kind: nodeContextKind, name: "test", open: () => context };
+  const opened = await openPlugins(
+    {
+      plugins: [provider, ...(daemons as readonly AnyPlugin[])],
+      settings: { overlay: { mode: "vxlan" }, dns: { upstreams: ["192.0.2.9"] } },
+      log: noLog,
+      clock,
+      stateDir: t.testdir(),
+    },
+    uninterrupted,
+  );
+  const installed = opened.all(daemonKind);
+  t.same(
+    installed.map(({ name }) => name),
+    ["overlay", "service-proxy", "dns", "network-policy"],
+  );
+  const stop = new AbortController();
+  const running = installed.map((daemon: Daemon) => daemon.run({ signal: stop.signal }).catch(() => {}));
+
+  const node = (name: string, ip: string, cidr: string) =>
+    made<Node>({
+      metadata: { name, resourceVersion: ip },
+      spec: { podCIDRs: [cidr] },
+      status: { addresses: [{ type: "InternalIP", address: ip }], conditions: [{ type: "Ready", status: "True" }] },
+    });
+  informers.nodes.put(node("n1", "192.0.2.1", "10.42.1.0/24"));
+  informers.nodes.put(node("n2", "192.0.2.2", "10.42.2.0/24"));
+  informers.services.put(
+    made<Service>({
+      metadata: { namespace: "shop", name: "web" },
+      spec: {
+        type: "LoadBalancer",
+        clusterIP: "10.43.0.5",
+        clusterIPs: ["10.43.0.5"],
+        ports: [{ name: "http", port: 80 }],
+      },
+    }),
+  );
+  informers.endpointslices.put(
+    made<EndpointSlice>({
+      metadata: { namespace: "shop", name: "web-1", labels: { "kubernetes.io/service-name": "web" } },
+      addressType: "IPv4",
+      ports: [{ name: "http", port: 8080 }],
+      endpoints: [{ addresses: ["10.42.1.5"], nodeName: "n1" }],
+    }),
+  );
+  informers.namespaces.put(made<Namespace>({ metadata: { name: "shop" } }));
+  informers.pods.put(
+    made<Pod>({
+      metadata: { namespace: "shop", name: "web", labels: {} },
+      spec: { nodeName: "n1", containers: [] },
+      status: { podIPs: [{ ip: "10.42.1.5" }] },
+    }),
+  );
+  informers.networkpolicies.put(
+    made<NetworkPolicy>({ metadata: { namespace: "shop", name: "deny" }, spec: { podSelector: {} } }),
+  );
+
+  const listed = async (command: string) =>
+    JSON.stringify(await kernel.nft.list(command, uninterrupted).catch(() => []));
+  await until("the service to be there", async () =>
+    (await listed("list map inet skiff_services_test services4")).includes("10.43.0.5"),
+  );
+  await until("the policy to be there", async () =>
+    (await listed("list map inet skiff_policy_test ingress4")).includes("10.42.1.5"),
+  );
+  await until("the route to be there", async () =>
+    (await kernel.host.listRoutes(4)).some(({ protocol }) => protocol === 83),
+  );
+  t.same(await until("the address to be published", () => patched[0]), [
+    { namespace: "shop", name: "web", subresource: "status" },
+    { status: { loadBalancer: { ingress: [{ ip: "192.0.2.1" }, { ip: "192.0.2.2" }] } } },
+  ]);
+  const resolve = (name = "web") =>
+    new Promise<string>((done) => {
+      const socket = dgram.createSocket("udp4");
+      socket.once("message", (answer) => {
+        socket.close();
+        done(JSON.stringify(decode(answer).answers));
+      });
+      socket.send(
+        encode({
+          type: "query",
+          id: 1,
+          flags: 256,
+          questions: [{ name: `${name}.shop.svc.cluster.local`, type: "A" }],
+        }),
+        53,
+        "10.43.0.10",
+      );
+    });
+  t.match(await resolve(), /10\.43\.0\.5/, "DNS answers on its address");
+
+  await kernel.nft.run("flush ruleset", uninterrupted);
+  await until(
+    "the service to be back",
+    async () => (await listed("list map inet skiff_services_test services4")).includes("10.43.0.5"),
+    60_000,
+  );
+  await until(
+    "the policy to be back",
+    async () => (await listed("list map inet skiff_policy_test ingress4")).includes("10.42.1.5"),
+    60_000,
+  );
+  for (const [jump, ip] of [
+    [20 * 365 * 86_400_000, "10.43.0.6"],
+    [-20 * 365 * 86_400_000, "10.43.0.7"],
+  ] as const) {
+    clockIsOffMs = jump;
+    const late = made<Service>({
+      metadata: { namespace: "shop", name: "late" },
+      spec: { clusterIP: ip, clusterIPs: [ip], ports: [{ name: "http", port: 80 }] },
+    });
+    informers.services.put(late);
+    informers.endpointslices.put(
+      made<EndpointSlice>({
+        metadata: { namespace: "shop", name: "late-1", labels: { "kubernetes.io/service-name": "late" } },
+        addressType: "IPv4",
+        ports: [{ name: "http", port: 8080 }],
+        endpoints: [{ addresses: ["10.42.1.5"], nodeName: "n1" }],
+      }),
+    );
+    await until(
+      `a service to be followed after the clock jumped to ${new Date(clock.now()).getUTCFullYear()}`,
+      async () => (await listed("list map inet skiff_services_test services4")).includes(ip),
+      60_000,
+    );
+    t.match(await resolve("late"), ip, "and its name resolves");
+    t.match(await resolve(), /10\.43\.0\.5/);
+  }
+
+  // A route that looks like ours but leads elsewhere is another agent's.
+  const { index: eth } = await kernel.host.getLink("eth0");
+  const destination = parsePrefix("10.99.1.0/24");
+  await kernel.host.addRoute({ family: 4, link: eth, destination, protocol: 83 });
+  informers.nodes.delete(node("n2", "192.0.2.2", "10.42.2.0/24"));
+  await until(
+    "the route to be gone",
+    async () => (await kernel.host.listRoutes(4)).filter(({ protocol }) => protocol === 83).length === 1,
+  );
+
+  stop.abort();
+  await Promise.all(running);
+  for (const daemon of installed) await daemon.remove?.(uninterrupted);
+  for (const daemon of installed) await daemon.remove?.(uninterrupted);
+  await opened.close();
+  t.equal(await listed("list tables"), "[]", "no table is left");
+  t.same((await kernel.host.listLinks()).map(({ name }) => name).sort(), ["eth0", "lo"], "no link is left");
+  t.equal(
+    (await kernel.host.listRoutes(4)).filter(({ protocol }) => protocol === 83).length,
+    1,
+    "but the other's route",
+  );
+  const { index } = await kernel.host.getLink("lo");
+  t.notOk(
+    (await kernel.host.listAddresses(index)).some(
+      ({ prefix }) => prefix.address.value === parsePrefix("10.43.0.10/32").address.value,
+    ),
+    "no address is left",
+  );
+});

@@ -1,0 +1,143 @@
+// The dns daemon: keeps the zone in step with services and endpoint slices and serves it on the cluster DNS addresses of this node.
+
+import { randomBytes } from "node:crypto";
+import { setMaxListeners } from "node:events";
+import type { Call } from "../../kit/call.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Daemon } from "../../kit/daemon.ts";
+import type { Log } from "../../kit/log.ts";
+import { addressBits, formatPrefix, parseAddress } from "../../kit/net/address.ts";
+import { otherClaim } from "../../kit/net/claim.ts";
+import { getLink, openRoutes } from "../../kit/net/links.ts";
+import { addAddress, deleteAddress } from "../../kit/net/routes.ts";
+import type { NodeContext } from "../../kit/node-context.ts";
+import { resources } from "../../kit/objects/resources.ts";
+import type { EndpointSlice, Service } from "../../kit/objects/types.ts";
+import { recordType } from "./codec.ts";
+import { Forwarder, type Upstream } from "./forward.ts";
+import { entryOf, ServiceRecords } from "./records.ts";
+import { upstreamsOf } from "./resolv-conf.ts";
+import { type RunningDns, serveDns } from "./server.ts";
+import { Zone } from "./zone.ts";
+
+export interface DnsSettings {
+  /** Upstream servers instead of the node's own. */
+  readonly upstreams?: readonly string[];
+  readonly resolvConf?: string;
+  /** Answers `.local` names by asking the link (mDNS). */
+  readonly multicast?: boolean;
+  readonly port?: number;
+}
+
+export interface DnsDaemonOptions {
+  readonly node: NodeContext;
+  readonly settings: DnsSettings;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function dnsDaemon(options: DnsDaemonOptions): Daemon {
+  return {
+    name: "dns",
+    run: (call) => run(options, call),
+    remove: () => {
+      // Another agent with the same address, which this one made way for, keeps it.
+      const ours = options.node.clusterDns.map(hostPrefix).filter((prefix) => !otherClaim(formatPrefix(prefix)));
+      return withLoopback((routes, index) => Promise.all(ours.map((prefix) => deleteAddress(routes, index, prefix))));
+    },
+  };
+}
+
+async function run({ node, settings, clock, log }: DnsDaemonOptions, call: Call): Promise<void> {
+  // Each question under way listens for the end.
+  setMaxListeners(0, call.signal);
+  // The address lives on loopback: it is this node's for every link, and no other node hears of it.
+  await withLoopback((routes, index) =>
+    Promise.all(node.clusterDns.map((ip) => addAddress(routes, index, hostPrefix(ip), { skipDad: true }))),
+  );
+  const records = new ServiceRecords();
+  const follow = followServices(node, records);
+  const servers: RunningDns[] = [];
+  try {
+    let isLooping = false;
+    const ours = new Set(node.clusterDns);
+    const configured = settings.upstreams?.map((address): Upstream => ({ address, port: 53 }));
+    const listed = configured
+      ? () => configured
+      : upstreamsOf(settings.resolvConf ?? "/etc/resolv.conf", (address) => ours.has(address));
+    const forwarder = new Forwarder({ clock, upstreams: () => (isLooping ? [] : listed()) });
+    const loopName = `${randomBytes(8).toString("hex")}.skiff-loop-probe`;
+    const onLoop = () => {
+      if (!isLooping)
+        log.warn({}, "the node's name servers lead back to cluster DNS; names outside the cluster are not resolved");
+      isLooping = true;
+    };
+    const zone = new Zone(node.clusterDomain, records);
+    const serving = { zone, forwarder, log, loopName, onLoop, isMulticastEnabled: settings.multicast ?? false };
+    for (const address of node.clusterDns)
+      servers.push(await serveDns(serving, { address, port: settings.port ?? 53 }, call));
+    probeLoop(forwarder, loopName, call);
+    await new Promise<void>((resolve) => {
+      if (call.signal.aborted) resolve();
+      call.signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+  } finally {
+    follow();
+    for (const server of servers) await server.close();
+  }
+}
+
+/** Keeps the records right; returns what ends it. Before the informers are synced, what is known already is answered. */
+export function followServices(node: Pick<NodeContext, "informer">, records: ServiceRecords): () => void {
+  const services = node.informer<Service>(resources.services);
+  const slices = node.informer<EndpointSlice>(resources.endpointslices);
+  const slicesByService = new Map<string, Map<string, EndpointSlice>>();
+  const update = (key: string) => {
+    const [namespace = "", name = ""] = key.split("/");
+    const service = services.get(namespace, name);
+    records.set(key, service && entryOf(service, [...(slicesByService.get(key)?.values() ?? [])]));
+  };
+  const ends = [
+    slices.onEvent(({ type, object }) => {
+      const name = object.metadata.labels?.["kubernetes.io/service-name"];
+      if (!name) return;
+      const key = `${object.metadata.namespace}/${name}`;
+      const own = slicesByService.get(key) ?? new Map<string, EndpointSlice>();
+      if (type === "delete") own.delete(object.metadata.name ?? "");
+      else own.set(object.metadata.name ?? "", object);
+      if (own.size > 0) slicesByService.set(key, own);
+      else slicesByService.delete(key);
+      update(key);
+    }),
+    services.onEvent(({ object }) => update(`${object.metadata.namespace}/${object.metadata.name}`)),
+  ];
+  return () => {
+    for (const end of ends) end();
+  };
+}
+
+/** Asks upstream for a name that nobody else knows: if the question arrives here, there is a loop. */
+function probeLoop(forwarder: Forwarder, name: string, call: Call): void {
+  const labels = name.split(".").flatMap((label) => [Buffer.from([label.length]), Buffer.from(label)]);
+  const raw = Buffer.concat([...labels, Buffer.from([0, 0, recordType.A, 0, 1])]);
+  const query = Buffer.concat([Buffer.from([0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]), raw]);
+  const question = { id: 0, isRecursionDesired: true, name, type: recordType.A, class: 1, raw, edns: undefined };
+  // Only whether the question comes back matters, not what the answer is.
+  forwarder.ask(question, query, call).catch(() => {});
+}
+
+function hostPrefix(ip: string) {
+  const address = parseAddress(ip);
+  return { address, length: addressBits(address.family) };
+}
+
+async function withLoopback(
+  work: (routes: ReturnType<typeof openRoutes>, index: number) => Promise<unknown>,
+): Promise<void> {
+  const routes = openRoutes();
+  try {
+    await work(routes, (await getLink(routes, "lo")).index);
+  } finally {
+    routes.close();
+  }
+}

@@ -1,0 +1,42 @@
+// The node's own name servers, read from resolv.conf and again when it changes.
+
+import { readFileSync, statSync } from "node:fs";
+import { tryAddress } from "../../kit/net/address.ts";
+import type { Upstream } from "./forward.ts";
+
+export function parseNameservers(text: string): string[] {
+  return text
+    .split("\n")
+    .map((line) =>
+      line
+        .replace(/[#;].*$/, "")
+        .trim()
+        .split(/\s+/),
+    )
+    .filter(([key]) => key === "nameserver")
+    .map(([, address = ""]) => address)
+    .filter((address) => tryAddress(address.replace(/%.*$/, "")));
+}
+
+/** The upstreams of a file, never ourselves; the file is looked at again when it was written. */
+export function upstreamsOf(path: string, isOurs: (address: string) => boolean): () => readonly Upstream[] {
+  let seen = "";
+  let upstreams: readonly Upstream[] = [];
+  return () => {
+    try {
+      const { mtimeMs, size } = statSync(path);
+      const now = `${mtimeMs} ${size}`;
+      if (now !== seen) {
+        upstreams = parseNameservers(readFileSync(path, "utf8"))
+          .filter((address) => !isOurs(address))
+          .map((address) => ({ address, port: 53 }));
+        seen = now;
+      }
+    } catch {
+      // No file, no upstreams: only the cluster's own names are answered.
+      upstreams = [];
+      seen = "";
+    }
+    return upstreams;
+  };
+}

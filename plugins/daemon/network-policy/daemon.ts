@@ -1,0 +1,88 @@
+// The network-policy daemon: keeps the policy table in step with policies, pods and namespaces. Watches pods only once there is a
+// policy: on most small clusters there is none.
+
+import type { Call } from "../../kit/call.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Daemon } from "../../kit/daemon.ts";
+import type { Log } from "../../kit/log.ts";
+import { openNft } from "../../kit/net/nft.ts";
+import { writeNetSetting } from "../../kit/net/sysctl.ts";
+import type { NodeContext } from "../../kit/node-context.ts";
+import { resources } from "../../kit/objects/resources.ts";
+import type { Namespace, NetworkPolicy, Pod } from "../../kit/objects/types.ts";
+import { RuleGeneration } from "../ruleset/generation.ts";
+import { OwnedTable } from "../ruleset/table.ts";
+import { policyBase, policyTable } from "./base.ts";
+import { Wake } from "../wake.ts";
+import { compilePolicies } from "./compile.ts";
+
+export interface NetworkPolicyOptions {
+  readonly node: NodeContext;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const gatherMs = 50;
+const lookMs = 5_000;
+
+export function networkPolicyDaemon(options: NetworkPolicyOptions): Daemon {
+  const table = policyTable(options.node.instance);
+  const tableOf = (nft: ReturnType<typeof openNft>) =>
+    new OwnedTable({ nft, table, base: policyBase(table, options.node.clusterDns), log: options.log });
+  return {
+    name: "network-policy",
+    async run(call) {
+      const nft = openNft();
+      const generation = new RuleGeneration();
+      try {
+        await run(options, tableOf(nft), generation, call);
+      } finally {
+        generation.close();
+        nft.close();
+      }
+    },
+    async remove(call) {
+      const nft = openNft();
+      try {
+        await tableOf(nft).remove(call);
+      } finally {
+        nft.close();
+      }
+    },
+  };
+}
+
+async function run(
+  { node, clock }: NetworkPolicyOptions,
+  table: OwnedTable,
+  generation: RuleGeneration,
+  call: Call,
+): Promise<void> {
+  const wake = new Wake(clock, call);
+  const ends: (() => void)[] = [() => wake.close()];
+  try {
+    const policies = node.informer<NetworkPolicy>(resources.networkpolicies);
+    await wake.for(policies.synced);
+    ends.push(policies.onEvent(() => wake.ring()));
+    while (policies.list().length === 0 && !call.signal.aborted) await wake.next(lookMs * 12);
+    if (call.signal.aborted) return;
+    // Pods on one bridge pass the filter only when the bridge hands their frames to it.
+    for (const name of ["bridge/bridge-nf-call-iptables", "bridge/bridge-nf-call-ip6tables"])
+      writeNetSetting(name, "1");
+    const pods = node.informer<Pod>(resources.pods);
+    const namespaces = node.informer<Namespace>(resources.namespaces);
+    await wake.for(Promise.all([pods.synced, namespaces.synced]));
+    for (const informer of [pods, namespaces]) ends.push(informer.onEvent(() => wake.ring()));
+    let seen = -1;
+    while (!call.signal.aborted) {
+      const world = { policies: policies.list(), pods: pods.list(), namespaces: namespaces.list() };
+      table.update("policies", compilePolicies({ ...world, nodeName: node.nodeName }));
+      await table.commit(call);
+      if (seen !== -1 && (await generation.read()) !== seen) await table.verify(call);
+      seen = await generation.read();
+      if (await wake.next(lookMs)) await clock.sleep(gatherMs, call).catch(() => {});
+    }
+  } finally {
+    for (const end of ends) end();
+  }
+}

@@ -1,0 +1,209 @@
+// The service-proxy daemon: watches services, endpoint slices and nodes, and runs the proxy on them.
+
+import type { Call } from "../../kit/call.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Daemon } from "../../kit/daemon.ts";
+import { isFault } from "../../kit/fault.ts";
+import type { Log } from "../../kit/log.ts";
+import { acceptForwarding, withdrawForwarding } from "../../kit/net/forward-accept.ts";
+import { contains, parsePrefix } from "../../kit/net/address.ts";
+import { enableForwarding } from "../../kit/net/forwarding.ts";
+import { listLinks, openRoutes } from "../../kit/net/links.ts";
+import { listAddresses } from "../../kit/net/routes.ts";
+import { type Nft, openNft } from "../../kit/net/nft.ts";
+import { readNetSetting, writeNetSetting } from "../../kit/net/sysctl.ts";
+import type { NodeContext } from "../../kit/node-context.ts";
+import { run } from "../../kit/platform/process.ts";
+import { resources } from "../../kit/objects/resources.ts";
+import type { EndpointSlice, Node, Service } from "../../kit/objects/types.ts";
+import { RuleGeneration } from "../ruleset/generation.ts";
+import { Wake } from "../wake.ts";
+import { ServiceProxy } from "./proxy.ts";
+import { isSameIngress, nodeAddresses, wantedIngress, writerOf } from "./publish.ts";
+import type { ViewContext } from "./service-view.ts";
+
+export interface ServiceProxyDaemonOptions {
+  readonly node: NodeContext;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Changes within this time become one transaction. */
+const gatherMs = 20;
+const lookMs = 2_000;
+const leastVerifyMs = 10_000;
+
+export function serviceProxyDaemon(options: ServiceProxyDaemonOptions): Daemon {
+  return {
+    name: "service-proxy",
+    run: (call) => new Run(options).work(call),
+    async remove(call) {
+      const nft = openNft();
+      try {
+        const proxy = new ServiceProxy({
+          instance: options.node.instance,
+          nft,
+          log: options.log,
+          podCidrs: [],
+          context: contextOf(options.node, undefined),
+        });
+        await proxy.remove(call);
+        for (const bridge of await podBridges(options.node.clusterCidrs)) await withdrawForwarding(nft, bridge, call);
+      } finally {
+        nft.close();
+      }
+    },
+  };
+}
+
+function contextOf(node: NodeContext, self: Node | undefined): ViewContext {
+  return {
+    nodeName: node.nodeName,
+    zone: self?.metadata.labels?.["topology.kubernetes.io/zone"],
+    nodeIps: self ? nodeAddresses(self) : [],
+    skippedIps: new Set(node.clusterDns),
+  };
+}
+
+class Run {
+  readonly #options: ServiceProxyDaemonOptions;
+  readonly #nft: Nft = openNft();
+  readonly #generation = new RuleGeneration();
+  readonly #proxy: ServiceProxy;
+  #seenGeneration = 0;
+  #verifyFrom = 0;
+  /** Services or nodes changed since the addresses of load balancers were last looked at. */
+  #mayPublish = true;
+
+  constructor(options: ServiceProxyDaemonOptions) {
+    this.#options = options;
+    const { node, log } = options;
+    this.#proxy = new ServiceProxy({
+      instance: node.instance,
+      nft: this.#nft,
+      log,
+      podCidrs: node.clusterCidrs,
+      context: contextOf(node, undefined),
+    });
+  }
+
+  async work(call: Call): Promise<void> {
+    const { node, clock } = this.#options;
+    await allowServices(call);
+    const services = node.informer<Service>(resources.services);
+    const slices = node.informer<EndpointSlice>(resources.endpointslices);
+    const nodes = node.informer<Node>(resources.nodes);
+    const wake = new Wake(clock, call);
+    await wake.for(Promise.all([services.synced, slices.synced, nodes.synced]));
+    const ends = [
+      services.onEvent(({ type, object }) => {
+        this.#mayPublish = true;
+        this.#proxy.setService(
+          `${object.metadata.namespace}/${object.metadata.name}`,
+          type === "delete" ? undefined : object,
+        );
+        wake.ring();
+      }),
+      slices.onEvent(({ type, object }) => {
+        this.#proxy.setSlice(object, type === "delete");
+        wake.ring();
+      }),
+      nodes.onEvent(() => {
+        this.#mayPublish = true;
+        this.#proxy.setContext(contextOf(node, nodes.get("", node.nodeName)));
+        wake.ring();
+      }),
+    ];
+    try {
+      this.#proxy.setContext(contextOf(node, nodes.get("", node.nodeName)));
+      await this.#commit(call);
+      while (!call.signal.aborted) {
+        if (!this.#proxy.isDirty && !this.#mayPublish) await wake.next(lookMs);
+        if (this.#proxy.isDirty) {
+          await clock.sleep(gatherMs, call);
+          await this.#commit(call);
+        }
+        if (this.#mayPublish) await this.#publish(services.list(), nodes.list(), call);
+        await this.#verifyWhenChanged(call);
+      }
+    } finally {
+      for (const end of ends) end();
+      wake.close();
+      this.#proxy.close();
+      this.#generation.close();
+      this.#nft.close();
+    }
+  }
+
+  async #commit(call: Call): Promise<void> {
+    const isForeign = (await this.#generation.read()) !== this.#seenGeneration;
+    await this.#proxy.commit(call);
+    // A change by somebody else before ours stays to be looked at.
+    if (!isForeign || this.#seenGeneration === 0) this.#seenGeneration = await this.#generation.read();
+  }
+
+  async #verifyWhenChanged(call: Call): Promise<void> {
+    const generation = await this.#generation.read();
+    const { clock } = this.#options;
+    if (generation === this.#seenGeneration || clock.monotonic() < this.#verifyFrom) return;
+    const startedAt = clock.monotonic();
+    await this.#proxy.verify(call);
+    // With very many services a look takes long; it never takes more than a twentieth of the time.
+    this.#verifyFrom = clock.monotonic() + Math.max(leastVerifyMs, 20 * (clock.monotonic() - startedAt));
+    for (const bridge of await podBridges(this.#options.node.clusterCidrs))
+      await acceptForwarding(this.#nft, bridge, call);
+    this.#seenGeneration = await this.#generation.read();
+  }
+
+  async #publish(services: readonly Service[], nodes: readonly Node[], call: Call): Promise<void> {
+    const { node, log } = this.#options;
+    this.#mayPublish = false;
+    if (writerOf(nodes) !== node.nodeName) return;
+    for (const service of services) {
+      const ingress = wantedIngress(service, nodes);
+      if (!ingress || isSameIngress(service, ingress)) continue;
+      const { namespace, name = "" } = service.metadata;
+      try {
+        const body = { status: { loadBalancer: { ingress } } };
+        await node.client.patch(
+          resources.services,
+          { namespace, name, subresource: "status" },
+          { type: "merge", body },
+          call,
+        );
+      } catch (error) {
+        if (isFault(error, "not-found", "conflict")) continue;
+        log.warn({ err: error, service: `${namespace}/${name}` }, "cannot publish the address of a load balancer");
+      }
+    }
+  }
+}
+
+/** What the kernel must allow for services to work; where it cannot be set, the node's preflight says so. */
+async function allowServices(call: Call): Promise<void> {
+  // Without it, answers between pods of one bridge bypass the address translation.
+  if (readNetSetting("bridge/bridge-nf-call-iptables") === undefined)
+    await run("modprobe", ["br_netfilter"], { timeoutMs: 10_000 }, call).catch(() => undefined);
+  enableForwarding(4);
+  writeNetSetting("ipv4/conf/all/route_localnet", "1");
+  writeNetSetting("bridge/bridge-nf-call-iptables", "1");
+  writeNetSetting("bridge/bridge-nf-call-ip6tables", "1");
+}
+
+/** The bridges that hold an address of the pods' networks: the ones that CNI made for pods. */
+async function podBridges(podCidrs: readonly string[]): Promise<string[]> {
+  const prefixes = podCidrs.map(parsePrefix);
+  const routes = openRoutes();
+  try {
+    const addresses = await listAddresses(routes);
+    const isPod = (index: number) =>
+      addresses.some(
+        (found) => found.index === index && prefixes.some((prefix) => contains(prefix, found.prefix.address)),
+      );
+    return (await listLinks(routes))
+      .filter((link) => link.kind === "bridge" && isPod(link.index))
+      .map(({ name }) => name);
+  } finally {
+    routes.close();
+  }
+}

@@ -1,0 +1,68 @@
+// NodeVolumeLimits: a CSI driver may say how many of its volumes a node can hold.
+
+import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../kit/objects/types.ts";
+import { claimsOf, classOf, type StorageClass } from "../kit/objects/volume-claims.ts";
+import type { Plugin } from "../kit/plugin.ts";
+import { type ClusterView, type FilterPlugin, filterKind, skip } from "../kit/scheduling.ts";
+
+const refusal = { reasons: ["node(s) exceed max volume count"], final: false };
+
+interface CsiNode {
+  readonly spec?: {
+    readonly drivers?: readonly { readonly name: string; readonly allocatable?: { readonly count?: number } }[];
+  };
+}
+
+interface State {
+  readonly cluster: ClusterView;
+  /** Unique volume to its driver. */
+  readonly volumes: ReadonlyMap<string, string>;
+}
+
+/** The CSI volumes behind the pod's claims; one that is not made yet counts for the driver of its class. */
+function csiVolumes(pod: Pod, cluster: ClusterView): Map<string, string> {
+  const found = new Map<string, string>();
+  const namespace = pod.metadata.namespace ?? "";
+  for (const { name } of claimsOf(pod)) {
+    const claim = cluster.get<PersistentVolumeClaim>("persistentvolumeclaims", namespace, name);
+    if (!claim) continue;
+    const volume = cluster.get<PersistentVolume>("persistentvolumes", "", claim.spec?.volumeName ?? "");
+    const csi = volume?.spec?.csi;
+    if (csi) found.set(`${csi.driver}/${csi.volumeHandle}`, csi.driver);
+    else if (!volume) {
+      const driver = cluster.get<StorageClass>("storageclasses", "", classOf(claim))?.provisioner;
+      if (driver) found.set(`${driver}/${namespace}/${name}`, driver);
+    }
+  }
+  return found;
+}
+
+const filter: FilterPlugin = {
+  name: "NodeVolumeLimits",
+  retryOn: ["CSINode/*", "Pod/Delete", "PersistentVolumeClaim/Add", "Node/Add"],
+  prepare(pod, cluster) {
+    if (claimsOf(pod).length === 0) return skip;
+    const volumes = csiVolumes(pod, cluster);
+    return volumes.size === 0 ? skip : ({ cluster, volumes } satisfies State);
+  },
+  filter(_pod, node, prepared) {
+    const { cluster, volumes } = prepared as State;
+    const drivers = cluster.get<CsiNode>("csinodes", "", node.name)?.spec?.drivers ?? [];
+    const limits = new Map(drivers.map(({ name, allocatable }) => [name, allocatable?.count]));
+    if (![...volumes.values()].some((driver) => limits.get(driver) !== undefined)) return undefined;
+    const all = new Map(volumes);
+    for (const other of node.pods) for (const [id, driver] of csiVolumes(other, cluster)) all.set(id, driver);
+    for (const driver of new Set(volumes.values())) {
+      const limit = limits.get(driver);
+      const count = [...all.values()].filter((each) => each === driver).length;
+      if (limit !== undefined && count > limit) return refusal;
+    }
+    return undefined;
+  },
+};
+
+export const nodeVolumeLimits: Plugin<FilterPlugin> = {
+  kind: filterKind,
+  name: "NodeVolumeLimits",
+  open: () => filter,
+};

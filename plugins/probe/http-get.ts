@@ -1,0 +1,29 @@
+// httpGet: a request to the pod; any answer from 200 to 399 is well.
+
+import { within } from "../kit/call.ts";
+import { httpAsk } from "../kit/http-ask.ts";
+import { headersOf, urlOf } from "../kit/objects/http-action.ts";
+import type { Plugin } from "../kit/plugin.ts";
+import { failed, type ProbePlugin, probeKind, succeeded } from "../kit/probe.ts";
+
+const probe: ProbePlugin = {
+  name: "httpGet",
+  supports: ({ httpGet: action }) => action !== undefined,
+  async ask({ probe: { httpGet: action }, target, timeoutMs }, call) {
+    if (!action) return failed("no request is given");
+    const url = urlOf(action, target);
+    try {
+      const answer = await httpAsk({ url, headers: headersOf(action) }, within(timeoutMs, call));
+      if (answer.redirectedTo) {
+        const warning = `Probe terminated redirects, Response body: ${answer.body}`;
+        return { ...succeeded(answer.body), warning };
+      }
+      if (answer.statusCode >= 200 && answer.statusCode < 400) return succeeded(answer.body);
+      return failed(`HTTP probe failed with statuscode: ${answer.statusCode}`);
+    } catch (error) {
+      return failed((error as Error).message);
+    }
+  },
+};
+
+export const httpGet: Plugin<ProbePlugin> = { kind: probeKind, name: "http-get", open: () => probe };

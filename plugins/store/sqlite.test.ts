@@ -1,0 +1,204 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import t, { type Test } from "tap";
+import { storeSuite } from "../../test/suites/store.ts";
+import { uninterrupted as call } from "../kit/call.ts";
+import { FakeClock } from "../kit/clock.ts";
+import type { Store } from "../kit/store.ts";
+import { openSqliteStore, type SqliteStoreOptions, sqlite } from "./sqlite.ts";
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+const text = (value: Uint8Array | undefined) => (value ? new TextDecoder().decode(value) : undefined);
+
+function folderFor(t: Test): string {
+  const folder = mkdtempSync(join(tmpdir(), "skiff-sqlite-"));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function open(t: Test, options: SqliteStoreOptions) {
+  const store = await openSqliteStore(options);
+  t.teardown(() => store.close());
+  return store;
+}
+
+storeSuite(t, "sqlite", (t) => open(t, { folder: folderFor(t) }));
+storeSuite(t, "sqlite, partly lazy", (t) =>
+  open(t, { folder: folderFor(t), lazyPrefixes: ["/v/a", "/h/b", "/l/", "/r"] }),
+);
+
+async function keysOf(store: Store): Promise<string[]> {
+  return (await store.list("", {}, call)).entries.map((entry) => `${entry.key}=${text(entry.value)}`);
+}
+
+t.test("openSqliteStore() finds everything again: entries, revisions, history", async (t) => {
+  const folder = folderFor(t);
+  const first = await open(t, { folder });
+  await first.put("/a", bytes("1"), "any", call);
+  const then = first.revision;
+  await first.put("/a", bytes("2"), "any", call);
+  await first.put("/b", bytes("1"), "any", call);
+  await first.delete("/b", "any", call);
+  const entry = await first.get("/a", call);
+  const last = first.revision;
+  await first.close();
+
+  const second = await open(t, { folder });
+  t.equal(second.revision, last);
+  const again = await second.get("/a", call);
+  t.same([again?.revision, again?.createRevision, text(again?.value)], [entry?.revision, entry?.createRevision, "2"]);
+  const past = await second.list("", { atRevision: then }, call);
+  t.same(
+    past.entries.map((entry) => text(entry.value)),
+    ["1"],
+  );
+  for await (const events of second.watch("", then, call)) {
+    t.same(
+      events.map((event) => event.type),
+      ["put", "put", "delete"],
+    );
+    break;
+  }
+  const next = await second.put("/c", bytes("1"), "absent", call);
+  t.ok(next.ok && next.entry.revision > last);
+});
+
+t.test("openSqliteStore() never gives a revision twice, though compaction removed the last rows", async (t) => {
+  const folder = folderFor(t);
+  const first = await open(t, { folder });
+  await first.put("/a", bytes("1"), "any", call);
+  await first.delete("/a", "any", call);
+  const last = first.revision;
+  await first.compact(last, call);
+  await first.close();
+  const second = await open(t, { folder });
+  t.equal(second.revision, last);
+  t.same(await keysOf(second), []);
+  await t.rejects(second.list("", { atRevision: last - 1 }, call), { code: "expired" });
+});
+
+t.test("compact() removes from the database all that it forgot", async (t) => {
+  const folder = folderFor(t);
+  const store = await open(t, { folder });
+  for (let i = 0; i < 30; i++) {
+    const writes = Array.from({ length: 100 }, () => store.put("/a", new Uint8Array(500), "any", call));
+    await Promise.all(writes);
+  }
+  await store.compact(store.revision, call);
+  const copy = join(folder, "copy.db");
+  await store.backup(copy);
+  t.ok(statSync(copy).size < 50_000, "one row is left of 3,000");
+});
+
+t.test("lazy prefixes are written on close, and after flushMs", async (t) => {
+  const folder = folderFor(t);
+  const clock = new FakeClock();
+  const first = await open(t, { folder, lazyPrefixes: ["/lazy/"], clock, flushMs: 60_000 });
+  await first.put("/lazy/a", bytes("1"), "any", call);
+  await first.put("/lazy/b", bytes("1"), "any", call);
+  await clock.advance(60_000);
+  await first.put("/lazy/a", bytes("2"), "any", call);
+  await first.delete("/lazy/b", "any", call);
+  await first.put("/lazy/c", bytes("1"), "any", call);
+  await first.backup(join(folder, "backup.db"));
+  await first.put("/lazy/a", bytes("3"), "any", call);
+  const { revision } = first;
+  await first.close();
+  const second = await open(t, { folder, lazyPrefixes: ["/lazy/"] });
+  t.equal(second.revision, revision);
+  t.same(await keysOf(second), ["/lazy/a=3", "/lazy/c=1"]);
+});
+
+t.test("history below lazy prefixes begins with the process; the rest goes on", async (t) => {
+  const folder = folderFor(t);
+  const options = { folder, lazyPrefixes: ["/lazy/"] };
+  const first = await open(t, options);
+  const start = first.revision;
+  await first.put("/lazy/a", bytes("1"), "any", call);
+  await first.put("/firm/a", bytes("1"), "any", call);
+  await first.close();
+  const second = await open(t, options);
+  await t.rejects(second.watch("/", start, call)[Symbol.asyncIterator]().next(), { code: "expired" });
+  await t.rejects(second.list("/lazy/a", { atRevision: start }, call), { code: "expired" });
+  const { value } = await second.watch("/firm/", start, call)[Symbol.asyncIterator]().next();
+  t.equal(value?.length, 1);
+});
+
+t.test("the database gives room back after compaction", async (t) => {
+  const folder = folderFor(t);
+  const store = await open(t, { folder, history: { count: 50 } });
+  for (let i = 0; i < 40; i++) {
+    const writes = Array.from({ length: 20 }, (_, k) => store.put(`/k/${k}`, new Uint8Array(4000), "any", call));
+    await Promise.all(writes);
+  }
+  await store.close();
+  t.ok(statSync(join(folder, "store.db")).size < 1_500_000, "800 puts of 4 kB leave less than 1.5 MB");
+});
+
+const damages: Record<string, (path: string) => void> = {
+  "an empty file": (path) => truncateSync(path, 0),
+  "a cut file": (path) => truncateSync(path, Math.floor(statSync(path).size / 2)),
+  "another kind of file": (path) => writeFileSync(path, "hello ".repeat(5000)),
+  "a bit turned over in a value": (path) => {
+    const content = readFileSync(path);
+    // In every copy: a page may still hold an old one in its free space.
+    for (let at = content.indexOf("needle"); at !== -1; at = content.indexOf("needle", at + 1)) {
+      content[at + 8] = (content[at + 8] as number) ^ 1;
+    }
+    writeFileSync(path, content);
+  },
+  "a broken page": (path) => {
+    const content = readFileSync(path);
+    content.fill(0xaa, 3 * 4096, 3 * 4096 + 200);
+    writeFileSync(path, content);
+  },
+};
+for (const [name, damage] of Object.entries(damages)) {
+  t.test(`openSqliteStore() keeps a damaged database aside and says so: ${name}`, async (t) => {
+    const folder = folderFor(t);
+    const first = await open(t, { folder });
+    for (let i = 0; i < 50; i++) await first.put(`/a/${i}`, bytes(`needle-in-a-value ${"x".repeat(500)}`), "any", call);
+    await first.close();
+    const path = join(folder, "store.db");
+    damage(path);
+    const damaged = readFileSync(path);
+    const clock = new FakeClock(Date.UTC(2026, 10, 16, 3, 20, 0));
+    await t.rejects(openSqliteStore({ folder, clock }), {
+      code: "unavailable",
+      message: /damaged.*2026-11-16T03-20-00Z/,
+    });
+    const kept = join(folder, "store.db.damaged-2026-11-16T03-20-00Z");
+    t.ok(readFileSync(kept).equals(damaged), "the file is kept as it was");
+    await t.rejects(
+      openSqliteStore({ folder, clock }),
+      { code: "unavailable", message: /damaged/ },
+      "not replaced later",
+    );
+    rmSync(kept);
+    const fresh = await open(t, { folder });
+    t.same(await keysOf(fresh), []);
+  });
+}
+
+t.test("openSqliteStore() refuses a folder that another instance uses", async (t) => {
+  const folder = folderFor(t);
+  const first = await open(t, { folder });
+  await t.rejects(openSqliteStore({ folder }), { code: "unavailable", message: /another instance/ });
+  await first.put("/a", bytes("1"), "any", call);
+  await first.close();
+  const second = await open(t, { folder });
+  t.same(await keysOf(second), ["/a=1"]);
+});
+
+t.test("openSqliteStore() refuses a folder that cannot be written", async (t) => {
+  const file = join(folderFor(t), "file");
+  writeFileSync(file, "");
+  await t.rejects(openSqliteStore({ folder: join(file, "below") }), { code: "forbidden", message: /not writable/ });
+});
+
+t.test("sqlite.configure() takes its settings and names a wrong one", async (t) => {
+  t.match(sqlite.configure?.({ flushSeconds: 5, lazyPrefixes: ["/x/"] }), { flushMs: 5000, lazyPrefixes: ["/x/"] });
+  t.throws(() => sqlite.configure?.({ lazyPrefixes: "x" }), { code: "invalid", message: /lazyPrefixes/ });
+  t.throws(() => sqlite.configure?.({ flush: 1 }), { code: "invalid", message: /unknown key "flush"/ });
+});

@@ -1,0 +1,230 @@
+// Decides when a write becomes durable and visible: group commit for most, the next flush for lazy prefixes.
+// Invariants: one commit is under way at a time; what it holds is applied and acknowledged only after it; writes are
+// decided in the order they came; a lazy write waits for no disk and uses only revisions that are durably reserved.
+
+import type { Call } from "../../kit/call.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { type Fault, toFault } from "../../kit/fault.ts";
+import type { Log } from "../../kit/log.ts";
+import type { DeleteResult, PutResult, StoreEvent } from "../../kit/store.ts";
+import { keyOf, type Ledger, type Write } from "../ledger.ts";
+import type { KeptState } from "./kept.ts";
+import type { Flush, LazyKeys } from "./lazy-keys.ts";
+import { type Marks, packRows, type Row } from "./protocol.ts";
+import type { DatabaseThread } from "./thread.ts";
+
+type Result = PutResult | DeleteResult;
+
+interface Pending {
+  readonly write: Write;
+  readonly call: Call;
+  resolve(result: Result): void;
+  reject(reason: unknown): void;
+}
+
+/** What a commit must do beside the writes that wait. */
+interface Chore {
+  readonly isFlush: boolean;
+  resolve(): void;
+  reject(reason: unknown): void;
+}
+
+export interface CommitterParts {
+  readonly ledger: Ledger;
+  readonly lazy: LazyKeys;
+  readonly thread: DatabaseThread;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly flushMs: number;
+  readonly kept: KeptState;
+}
+
+const mostWritesAtOnce = 1024;
+/** Of rows that history no longer needs, so that a write never waits for much of that. */
+const mostRemovedAtOnce = 1024;
+/** Revisions reserved at a time: a lazy write costs one fsync in so many, a crash skips at most so many. */
+const reserveBlock = 10_000;
+
+export class Committer {
+  readonly #parts: CommitterParts;
+  #queue: Pending[] = [];
+  #chores: Chore[] = [];
+  #running: Promise<void> | undefined;
+  #garbage: number[];
+  #compacted: number;
+  #reserved: number;
+  #cancelFlush: (() => void) | undefined;
+  #isFailing = false;
+
+  constructor(parts: CommitterParts) {
+    this.#parts = parts;
+    this.#garbage = parts.kept.garbage;
+    this.#compacted = parts.ledger.compacted;
+    this.#reserved = parts.kept.marks.reserved ?? 0;
+    parts.ledger.onForgotten((events) => this.#forgot(events));
+  }
+
+  /** Notes which prefixes are lazy from now on, where that has changed. */
+  async begin(lazyPrefixes: readonly string[]): Promise<void> {
+    const before = this.#parts.kept.marks.lazyPrefixes ?? [];
+    if (before.length === lazyPrefixes.length && before.every((prefix, index) => prefix === lazyPrefixes[index]))
+      return;
+    await this.#parts.thread.commit({ rows: packRows([]), removed: [], marks: { lazyPrefixes } });
+  }
+
+  write(write: Write, call: Call): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ write, call, resolve, reject });
+      this.#start();
+    });
+  }
+
+  /** Resolves when what compaction forgot is gone from the database too. */
+  clean(): Promise<void> {
+    return this.#chore(false);
+  }
+
+  /** Resolves when every lazy change made so far is durable. */
+  flush(): Promise<void> {
+    return this.#chore(true);
+  }
+
+  #forgot(events: readonly StoreEvent[]): void {
+    for (const event of events) {
+      if (this.#parts.lazy.includes(keyOf(event))) continue;
+      if (event.previous) this.#garbage.push(event.previous.revision);
+      if (event.type === "delete") this.#garbage.push(event.revision);
+    }
+  }
+
+  /** Writes what is pending, lazy changes and the exact revision; nothing may be asked afterwards. */
+  async finish(): Promise<void> {
+    while (this.#running) await this.#running;
+    this.#cancelFlush?.();
+    const { lazy, ledger, thread, log } = this.#parts;
+    const isReserved = this.#reserved > ledger.planned;
+    if (!lazy.hasChanged && !isReserved && this.#garbage.length === 0) return;
+    const flush = lazy.begin((key) => ledger.get(key));
+    const marks = { ...(isReserved ? { reserved: ledger.planned } : {}), compacted: ledger.compacted };
+    try {
+      await thread.commit({ rows: packRows(flush.rows), removed: [...flush.removed, ...this.#garbage], marks });
+    } catch (error) {
+      log.error({ err: error }, "lazy changes since the last flush are lost, nothing that was acknowledged as durable");
+    }
+  }
+
+  #chore(isFlush: boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#chores.push({ isFlush, resolve, reject });
+      this.#start();
+    });
+  }
+
+  #start(): void {
+    this.#running ??= this.#run();
+  }
+
+  async #run(): Promise<void> {
+    // Each commit begins in a turn of its own, so that writes made together are committed together: writers that the last one
+    // woke come one by one, and the first of them must not be off alone.
+    await nextTurn();
+    while (this.#queue.length > 0 || this.#chores.length > 0) {
+      const taken = this.#queue.splice(0, mostWritesAtOnce);
+      const chores = this.#chores.splice(0);
+      const batch = taken.filter((pending) => {
+        if (pending.call.signal.aborted) pending.reject(pending.call.signal.reason);
+        return !pending.call.signal.aborted;
+      });
+      try {
+        await this.#commit(batch, chores);
+        for (const chore of chores) chore.resolve();
+      } catch (error) {
+        const fault = toFault(error, "Cannot write to the store", "unavailable");
+        this.#failed(fault);
+        for (const chore of chores) chore.reject(fault);
+        this.#saveLazy(batch, fault);
+      }
+      await nextTurn();
+    }
+    // In the same moment as the last look at the queue, so that a write after it starts anew.
+    this.#running = undefined;
+  }
+
+  async #commit(batch: readonly Pending[], chores: readonly Chore[]): Promise<void> {
+    const { ledger, lazy } = this.#parts;
+    const plannedBefore = ledger.planned;
+    const { results, events } = ledger.plan(batch.map((pending) => pending.write));
+    const rows = events.filter((event) => !lazy.includes(keyOf(event))).map(rowOf);
+    const isBeyondReserve = rows.length < events.length && ledger.planned > this.#reserved;
+    if (rows.length > 0 || isBeyondReserve || chores.length > 0) {
+      const flush = chores.some((chore) => chore.isFlush) ? lazy.begin((key) => ledger.get(key)) : undefined;
+      try {
+        await this.#store(rows, flush, chores.length > 0 ? Number.POSITIVE_INFINITY : mostRemovedAtOnce);
+      } catch (error) {
+        ledger.unplan(plannedBefore);
+        throw error;
+      }
+    }
+    this.#show(batch, results, events);
+  }
+
+  /** One commit, with whatever else is worth taking along. */
+  async #store(rows: readonly Row[], flush: Flush | undefined, mostRemoved: number): Promise<void> {
+    const { ledger, lazy, thread, log } = this.#parts;
+    const garbage = this.#garbage.slice(0, mostRemoved);
+    const marks: Marks = {};
+    if (ledger.compacted > this.#compacted) marks.compacted = ledger.compacted;
+    if (lazy.isUsed && this.#reserved - ledger.planned < reserveBlock / 2)
+      marks.reserved = ledger.planned + reserveBlock;
+    const removed = flush ? [...garbage, ...flush.removed] : garbage;
+    await thread.commit({ rows: packRows(flush ? [...rows, ...flush.rows] : rows), removed, marks });
+    this.#garbage = this.#garbage.slice(garbage.length);
+    this.#compacted = marks.compacted ?? this.#compacted;
+    this.#reserved = marks.reserved ?? this.#reserved;
+    if (flush) lazy.end(flush, (key) => ledger.get(key));
+    if (this.#isFailing) log.info({}, "the store can be written again");
+    this.#isFailing = false;
+  }
+
+  #show(batch: readonly Pending[], results: readonly Result[], events: readonly StoreEvent[]): void {
+    const { ledger, lazy } = this.#parts;
+    if (events.length > 0) ledger.apply(events);
+    for (const event of events) if (lazy.includes(keyOf(event))) lazy.change(keyOf(event));
+    if (lazy.hasChanged) this.#flushLater();
+    for (const [index, pending] of batch.entries()) pending.resolve(results[index] as Result);
+  }
+
+  /** After a failed commit: the lazy writes of the batch need no disk and go on; the others are refused. */
+  #saveLazy(batch: readonly Pending[], fault: Fault): void {
+    const { ledger, lazy } = this.#parts;
+    const [kept, refused] = [true, false].map((isLazy) =>
+      batch.filter((pending) => lazy.includes(pending.write.key) === isLazy),
+    ) as [Pending[], Pending[]];
+    for (const pending of refused) pending.reject(fault);
+    const plannedBefore = ledger.planned;
+    const { results, events } = ledger.plan(kept.map((pending) => pending.write));
+    if (ledger.planned <= this.#reserved) return this.#show(kept, results, events);
+    ledger.unplan(plannedBefore);
+    for (const pending of kept) pending.reject(fault);
+  }
+
+  #failed(fault: Fault): void {
+    if (!this.#isFailing) this.#parts.log.error({ err: fault }, "the store cannot be written");
+    this.#isFailing = true;
+  }
+
+  #flushLater(): void {
+    this.#cancelFlush ??= this.#parts.clock.after(this.#parts.flushMs, () => {
+      this.#cancelFlush = undefined;
+      this.flush().catch(() => this.#flushLater());
+    });
+  }
+}
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+function rowOf(event: StoreEvent): Row {
+  if (event.type === "put") return { ...event.entry, isLazy: false };
+  const { key, revision, previous } = event;
+  return { key, revision, createRevision: previous.createRevision, value: undefined, isLazy: false };
+}

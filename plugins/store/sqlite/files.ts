@@ -1,0 +1,110 @@
+// The store's files in its folder: the lock that keeps a second instance out, the database, and damaged ones kept aside.
+// Runs in the worker thread only: POSIX locks are lost when another part of the process opens and closes the same file.
+
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readdirSync } from "node:fs";
+import { linkSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { DamagedError } from "./failure.ts";
+
+const databaseName = "store.db";
+const lockName = "store.lock";
+
+/** Holds the folder until closed or the process ends; throws SQLite's "locked" where another has it. */
+export function lockFolder(folder: string): DatabaseSync {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  // Deno's access() knows modes but not read-only mounts, so one is made and taken away.
+  const probe = join(folder, `probe-${process.pid}`);
+  closeSync(openSync(probe, "w"));
+  rmSync(probe, { force: true });
+  const lock = new DatabaseSync(join(folder, lockName));
+  try {
+    lock.exec("PRAGMA busy_timeout=0; PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE");
+  } catch (error) {
+    lock.close();
+    throw error;
+  }
+  return lock;
+}
+
+/** The database's path if there is a sound-looking file; undefined where none was ever made. */
+export function findDatabase(folder: string): string | undefined {
+  const path = join(folder, databaseName);
+  if (existsSync(path)) {
+    // A new database gets its name only once it is complete, so an empty file was not left by us.
+    if (statSync(path).size === 0) throw new DamagedError("the file is empty");
+    return path;
+  }
+  if (existsSync(`${path}-wal`) && statSync(`${path}-wal`).size > 0) {
+    throw new DamagedError("its journal is there, the file itself is gone");
+  }
+  return undefined;
+}
+
+/** A database that was kept aside earlier and that nobody has dealt with, if there is one. */
+export function keptAside(folder: string): string | undefined {
+  const name = readdirSync(folder).find(
+    (file) => file.startsWith(`${databaseName}.damaged-`) && !file.endsWith("-wal"),
+  );
+  return name && join(folder, name);
+}
+
+/** Builds a database under another name and gives it its own when it is durable; replaces what has that name. */
+export function createDatabase(folder: string, build: (path: string) => void): string {
+  const path = join(folder, databaseName);
+  const draft = `${path}.new`;
+  const clear = () => {
+    for (const tail of ["", "-wal", "-shm", "-journal"]) rmSync(draft + tail, { force: true });
+  };
+  clear();
+  try {
+    build(draft);
+    // Secrets are in it. SQLite gives the journal beside it the same mode.
+    chmodSync(draft, 0o600);
+    sync(draft);
+    renameSync(draft, path);
+  } finally {
+    clear();
+  }
+  sync(folder);
+  return path;
+}
+
+/** Moves a damaged database and its journal aside under a dated name and returns it. */
+export function setAside(folder: string, at: string): string {
+  const path = join(folder, databaseName);
+  const kept = datedName(path, "damaged", at);
+  for (const tail of ["-wal", ""]) if (existsSync(path + tail)) renameSync(path + tail, kept + tail);
+  rmSync(`${path}-shm`, { force: true });
+  // Where only the journal was left, the name still stands for what was found.
+  if (!existsSync(kept)) closeSync(openSync(kept, "a", 0o600));
+  sync(folder);
+  return kept;
+}
+
+/**
+ * Gives the database a second, dated name before another takes its place, so that there is one at every moment.
+ * Its journal is moved: SQLite would apply it to the newcomer.
+ */
+export function keepReplaced(folder: string, at: string): string | undefined {
+  const path = join(folder, databaseName);
+  if (!existsSync(path)) return undefined;
+  const kept = datedName(path, "replaced", at);
+  linkSync(path, kept);
+  if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${kept}-wal`);
+  sync(folder);
+  return kept;
+}
+
+function datedName(path: string, why: string, at: string): string {
+  return `${path}.${why}-${at.replaceAll(":", "-")}`;
+}
+
+function sync(path: string): void {
+  const file = openSync(path, "r");
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}

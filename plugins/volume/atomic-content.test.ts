@@ -1,0 +1,53 @@
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import t from "tap";
+import { type Content, writeContent } from "./atomic-content.ts";
+
+const content = (files: Record<string, string>, mode = 0o644): Content =>
+  new Map(Object.entries(files).map(([path, text]) => [path, { data: Buffer.from(text), mode }]));
+
+t.test("writeContent()", async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "skiff-content-"));
+  t.teardown(() => rmSync(dir, { recursive: true }));
+
+  t.equal(writeContent(dir, content({ a: "1", "d/b": "2" }), undefined, 0), true, "first write");
+  t.equal(readFileSync(join(dir, "a"), "utf8"), "1");
+  t.equal(readFileSync(join(dir, "d/b"), "utf8"), "2");
+  t.equal(readlinkSync(join(dir, "a")), "..data/a");
+
+  t.equal(writeContent(dir, content({ a: "1", "d/b": "2" }), undefined, 1000), false, "nothing changed");
+
+  const before = readlinkSync(join(dir, "..data"));
+  t.equal(writeContent(dir, content({ a: "3", c: "4" }), 0, 2000), true, "changed");
+  t.not(readlinkSync(join(dir, "..data")), before);
+  t.same(
+    readdirSync(dir)
+      .filter((name) => !name.startsWith(".."))
+      .sort(),
+    ["a", "c"],
+    "names that went are gone",
+  );
+  t.equal(readdirSync(dir).length, 4, "the old directory is gone");
+  t.equal(statSync(join(dir, "a")).mode & 0o777, 0o644 | 0o440);
+  t.ok(lstatSync(join(dir, "..data")).isSymbolicLink());
+
+  for (const path of ["../x", "/x", "a/../../x", "..x", ""]) {
+    t.throws(
+      () => writeContent(dir, content({ [path]: "" }), undefined, 3000),
+      { code: "invalid" },
+      `refuses "${path}"`,
+    );
+  }
+});
+
+t.test("writeContent() leaves nothing of an attempt that failed", async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "skiff-content-"));
+  t.teardown(() => rmSync(dir, { recursive: true }));
+  writeContent(dir, content({ a: "1" }), undefined, 0);
+  const before = readdirSync(dir).sort();
+  // A file cannot be made where another of the same content wants a directory.
+  t.throws(() => writeContent(dir, content({ a: "2", "a/b": "3" }), undefined, 1000));
+  t.same(readdirSync(dir).sort(), before);
+  t.equal(readFileSync(join(dir, "a"), "utf8"), "1", "the old content is whole");
+});

@@ -1,0 +1,37 @@
+// nfs: a directory of an NFS server, mounted by the system's mount program (the kernel needs its helper for NFS).
+
+import { mkdirSync, rmdirSync } from "node:fs";
+import { Fault } from "../kit/fault.ts";
+import type { Plugin } from "../kit/plugin.ts";
+import { isMountPoint, unmount } from "../kit/platform/mount.ts";
+import { run } from "../kit/platform/process.ts";
+import { type VolumePlugin, volumeKind } from "../kit/volume.ts";
+
+const longestMountMs = 60_000;
+
+const volume: VolumePlugin = {
+  name: "kubernetes.io/nfs",
+  supports: (candidate) => candidate.nfs !== undefined,
+  async mount({ volume: { nfs }, persistentVolume, path, readOnly }, call) {
+    mkdirSync(path, { recursive: true, mode: 0o750 });
+    if (isMountPoint(path)) return;
+    const options = [...(persistentVolume?.spec?.mountOptions ?? []), ...(readOnly || nfs?.readOnly ? ["ro"] : [])];
+    const source = `${nfs?.server}:${nfs?.path}`;
+    const args = ["-t", "nfs", ...(options.length > 0 ? ["-o", options.join(",")] : []), source, path];
+    const result = await run("mount", args, { timeoutMs: longestMountMs }, call);
+    if (result.code === 0) return;
+    const hint = /bad option|helper program/.test(result.stderr) ? " (fix: apt-get install nfs-common)" : "";
+    throw new Fault("unavailable", `Cannot mount NFS share ${source}: ${result.stderr.trim().split("\n")[0]}${hint}`);
+  },
+  async unmount(path) {
+    unmount(path);
+    try {
+      rmdirSync(path);
+    } catch (error) {
+      // Never remove recursively here: were it still mounted, the server's files would go.
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
+  },
+};
+
+export const nfs: Plugin<VolumePlugin> = { kind: volumeKind, name: "nfs", open: () => volume };
