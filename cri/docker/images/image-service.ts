@@ -1,0 +1,94 @@
+// CRI's ImageService over the daemon's images.
+
+import type { ImageService } from "../../api/contract.ts";
+import { ImageFsInfoResponse, ImageStatusResponse } from "../../api/gen/runtime.js";
+import type { Call } from "../../../plugins/kit/call.ts";
+import type { Clock } from "../../../plugins/kit/clock.ts";
+import { Fault, isFault } from "../../../plugins/kit/fault.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { EngineInfo, ImageInspect, ImageSummary } from "../engine/types.ts";
+import { findImage, fullName, toImage } from "./image-view.ts";
+import { pullImage } from "./image-pull.ts";
+
+export interface DockerImagesOptions {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  /** Never collected. */
+  readonly sandboxImage: string;
+}
+
+/** The daemon adds up sizes by walking folders: asked at most this often. */
+const freshMs = 60_000;
+
+export function imageService({ engine, clock, sandboxImage }: DockerImagesOptions): ImageService {
+  const usage = new ImageUsage(engine, clock);
+  const isPinned = (image: ImageSummary) => (image.RepoTags ?? []).map(fullName).includes(fullName(sandboxImage));
+  const named = (name: string | undefined, doing: string): string => {
+    if (!name) throw new Fault("invalid", `Cannot ${doing} image: no image is named`);
+    return name;
+  };
+  const shown = (image: ImageInspect) => toImage(image, isPinned(image));
+  return {
+    async listImages({ filter }, call) {
+      if (filter?.image?.image) {
+        const found = await findImage(engine, filter.image.image, call);
+        return { images: found ? [shown(found)] : [] };
+      }
+      const all = await engine.get<ImageSummary[]>("/images/json", {}, call);
+      // The list lacks the user, without which the kubelet cannot check runAsNonRoot.
+      const images = await Promise.all(all.map(({ Id }) => findImage(engine, Id, call)));
+      return { images: images.filter((image) => image !== undefined).map(shown) };
+    },
+    async imageStatus({ image, verbose }, call) {
+      const found = await findImage(engine, named(image?.image, "show"), call);
+      if (!found) return ImageStatusResponse.create({});
+      const info: Record<string, string> = verbose ? { info: JSON.stringify(found) } : {};
+      return ImageStatusResponse.create({ image: shown(found), info });
+    },
+    pullImage: async (request, call) => ({ imageRef: await pullImage(engine, request, call) }),
+    async removeImage({ image }, call) {
+      const found = await findImage(engine, named(image?.image, "remove"), call);
+      if (!found) return {};
+      try {
+        await engine.call("DELETE", `/images/${found.Id}`, { query: { force: true } }, call);
+      } catch (error) {
+        if (!isFault(error, "not-found")) throw error;
+      }
+      return {};
+    },
+    async imageFsInfo(_request, call) {
+      const { root, bytes } = await usage.now(call);
+      const timestamp = BigInt(Math.round(clock.now())) * 1_000_000n;
+      const used = { timestamp, fsId: { mountpoint: root }, usedBytes: { value: BigInt(bytes) } };
+      return ImageFsInfoResponse.create({ imageFilesystems: [used], containerFilesystems: [used] });
+    },
+  };
+}
+
+class ImageUsage {
+  readonly #engine: Engine;
+  readonly #clock: Clock;
+  #known: { at: number; usage: Promise<{ root: string; bytes: number }> } | undefined;
+
+  constructor(engine: Engine, clock: Clock) {
+    this.#engine = engine;
+    this.#clock = clock;
+  }
+
+  now(call: Call): Promise<{ root: string; bytes: number }> {
+    const at = this.#clock.monotonic();
+    if (this.#known && at - this.#known.at < freshMs) return this.#known.usage;
+    const usage = this.#ask(call);
+    this.#known = { at, usage };
+    // An answer that failed must not stand for a minute.
+    usage.catch(() => (this.#known = undefined));
+    return usage;
+  }
+
+  async #ask(call: Call): Promise<{ root: string; bytes: number }> {
+    const { DockerRootDir: root } = await this.#engine.get<EngineInfo>("/info", {}, call);
+    const query = (await this.#engine.speaks(42, call)) ? { type: "image" } : {};
+    const { LayersSize = 0 } = await this.#engine.get<{ LayersSize?: number }>("/system/df", query, call);
+    return { root, bytes: LayersSize };
+  }
+}

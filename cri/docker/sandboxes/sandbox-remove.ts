@@ -1,0 +1,20 @@
+// RemovePodSandbox: stops it, then removes its containers and itself.
+
+import type { Call } from "../../../plugins/kit/call.ts";
+import { eraseContainer, removeContainer } from "../containers/container-remove.ts";
+import type { Docker } from "../docker.ts";
+import { sandboxRecord } from "../labels.ts";
+import { defaultCgroup } from "./sandbox-run.ts";
+import { stopSandbox } from "./sandbox-stop.ts";
+
+export async function removeSandbox(docker: Docker, id: string, call: Call): Promise<void> {
+  const found = await docker.inventory.find("sandbox", id, call);
+  if (!found) return;
+  await stopSandbox(docker, found.Id, call);
+  const own = await docker.inventory.list("container", call, found.Id);
+  await Promise.all(own.map(({ Id }) => removeContainer(docker, Id, call)));
+  await eraseContainer(docker, found.Id, call);
+  const { config } = sandboxRecord(found.Id, found.Config.Labels);
+  if (config.linux?.cgroupParent) return;
+  docker.cgroups.remove(defaultCgroup(docker, config));
+}

@@ -1,0 +1,119 @@
+// CheckpointContainer: the OCI runtime freezes the container through criu, lets it go on, and what was written becomes one archive in
+// the layout that checkpoint tools read: `checkpoint/` (memory), config.dump, spec.dump, rootfs-diff.tar, deleted.files, dump.log.
+
+import { accessSync, constants, copyFileSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { readdir, rm, stat } from "node:fs/promises";
+import { delimiter, dirname, join, relative } from "node:path";
+import type { CheckpointContainerRequest } from "../../api/gen/runtime.js";
+import { type Call, within } from "../../../plugins/kit/call.ts";
+import { Fault } from "../../../plugins/kit/fault.ts";
+import type { Native } from "../native.ts";
+import { noticeExit } from "./container-end.ts";
+import type { ContainerRecord } from "./container-record.ts";
+
+const unaskedTimeoutMs = 120_000;
+
+export async function checkpointContainer(
+  native: Native,
+  request: CheckpointContainerRequest,
+  call: Call,
+): Promise<void> {
+  const record = native.containers.get(request.containerId);
+  const name = record.config.metadata?.name;
+  const doing = `Cannot checkpoint container "${name}"`;
+  if (noticeExit(native, record) || record.phase !== "running")
+    throw new Fault("conflict", `${doing}: it is ${record.phase}, not running`);
+  if (!request.location.startsWith("/")) throw new Fault("invalid", `${doing}: its archive needs an absolute path`);
+  if (!findProgram("criu")) throw new Fault("unsupported", `${doing}: criu, which freezes processes, is not installed`);
+  if (!findProgram("tar")) throw new Fault("unsupported", `${doing}: tar, which packs the archive, is not installed`);
+  const limited = within(Number(request.timeout) * 1000 || unaskedTimeoutMs, call);
+  await native.locks.run(record.id, async () => {
+    const folder = join(native.paths.container(record.id), "frozen");
+    try {
+      await rm(folder, { recursive: true, force: true });
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      await freeze(native, record, folder, limited);
+      await describe(native, record, folder, limited);
+      mkdirSync(dirname(request.location), { recursive: true, mode: 0o700 });
+      const half = `${request.location}.part`;
+      await pack(native, ["-C", folder, "."], half, limited);
+      renameSync(half, request.location);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+}
+
+/** Its path, or undefined where it is not installed. */
+function findProgram(name: string): string | undefined {
+  const paths = (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, name));
+  return paths.find((path) => {
+    try {
+      accessSync(path, constants.X_OK);
+      return true;
+    } catch {
+      // Not in this one.
+      return false;
+    }
+  });
+}
+
+const environment = () => ({ PATH: process.env.PATH ?? "" });
+
+async function freeze(native: Native, record: ContainerRecord, folder: string, call: Call): Promise<void> {
+  const args = [`--root=${native.paths.ociState}`, "checkpoint", "--leave-running", "--file-locks"];
+  args.push(`--image-path=${join(folder, "checkpoint")}`, `--work-path=${folder}`, record.id);
+  const done = await native.spawner.run({ path: native.programs.oci, args, env: environment() }, call);
+  if (done.exitCode === 0) return;
+  const said = done.stderr.toString("utf8").trim().split("\n").at(-1) ?? "";
+  throw new Fault("internal", `Cannot checkpoint container "${record.config.metadata?.name}": ${said}`);
+}
+
+async function describe(native: Native, record: ContainerRecord, folder: string, call: Call): Promise<void> {
+  const bundle = native.paths.container(record.id);
+  copyFileSync(join(bundle, "config.json"), join(folder, "spec.dump"));
+  const time = (nanoseconds: bigint) => new Date(Number(nanoseconds / 1_000_000n)).toISOString();
+  const config = {
+    id: record.id,
+    name: record.config.metadata?.name ?? "",
+    rootfsImage: record.config.image?.image ?? "",
+    rootfsImageRef: record.imageRef,
+    rootfsImageName: record.config.image?.userSpecifiedImage || (record.config.image?.image ?? ""),
+    runtime: native.programs.oci,
+    createdTime: time(record.createdAt),
+    checkpointedTime: new Date(native.clock.now()).toISOString(),
+    restored: false,
+  };
+  writeFileSync(join(folder, "config.dump"), JSON.stringify(config));
+  const upper = join(bundle, "upper");
+  const deleted = await whiteouts(upper);
+  writeFileSync(join(folder, "deleted.files"), JSON.stringify(deleted));
+  const excluded = join(folder, "excluded");
+  writeFileSync(excluded, deleted.map((path) => `./${path}\n`).join(""));
+  await pack(
+    native,
+    ["--no-wildcards", `--exclude-from=${excluded}`, "-C", upper, "."],
+    join(folder, "rootfs-diff.tar"),
+    call,
+  );
+  await rm(excluded);
+}
+
+/** What the container deleted of its image: overlayfs keeps a device 0:0 in its place. */
+async function whiteouts(upper: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const entry of await readdir(upper, { recursive: true, withFileTypes: true })) {
+    if (!entry.isCharacterDevice()) continue;
+    const path = join(entry.parentPath, entry.name);
+    if ((await stat(path)).rdev === 0) found.push(relative(upper, path));
+  }
+  return found;
+}
+
+async function pack(native: Native, what: readonly string[], to: string, call: Call): Promise<void> {
+  const args = ["--create", "--xattrs", "--numeric-owner", `--file=${to}`, ...what];
+  writeFileSync(to, "", { mode: 0o600 });
+  const done = await native.spawner.run({ path: findProgram("tar") ?? "tar", args, env: environment() }, call);
+  if (done.exitCode !== 0)
+    throw new Fault("internal", `Cannot pack a checkpoint: ${done.stderr.toString("utf8").trim()}`);
+}

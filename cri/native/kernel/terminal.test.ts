@@ -1,0 +1,111 @@
+import t from "tap";
+import { until } from "../../../test/harness/until.ts";
+import { type Clock, FakeClock, systemClock } from "../../../plugins/kit/clock.ts";
+import { libc } from "./libc.ts";
+import { openTerminal, silenceMs, type Terminal } from "./terminal.ts";
+
+const size = { width: 80, height: 24 };
+const env = { PATH: process.env.PATH ?? "" };
+
+const inTerminal = (script: string, clock: Clock = systemClock) =>
+  openTerminal({ path: "/bin/sh", args: ["-c", script], env, size }, clock);
+
+const isRunning = (pid: number) => libc.kill(pid, 0);
+
+function heard({ stream }: Terminal): () => string {
+  const chunks: Buffer[] = [];
+  stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+  return () => Buffer.concat(chunks).toString();
+}
+
+t.test("openTerminal() gives a terminal of the size, and tells the exit code", async (t) => {
+  const terminal = await inTerminal("stty size; exit 7");
+  const text = heard(terminal);
+  t.equal(await terminal.ended, 7);
+  t.equal(text(), "24 80\r\n");
+  terminal.resize({ width: 10, height: 10 });
+  const killed = await inTerminal("kill -9 $$");
+  heard(killed);
+  t.equal(await killed.ended, 137);
+});
+
+t.test("openTerminal() loses nothing although this process sleeps over the program's end", async (t) => {
+  const terminal = await inTerminal("printf 'begin %s' $$; head -c 2000 /dev/zero | tr '\\0' x; printf end");
+  const text = heard(terminal);
+  const deadline = Date.now() + 60_000;
+  // Nothing of this thread runs meanwhile: not the reader, and no timer.
+  const nap = new Int32Array(new SharedArrayBuffer(4));
+  while (isRunning(terminal.pid) && Date.now() < deadline) Atomics.wait(nap, 0, 0, 20);
+  Atomics.wait(nap, 0, 0, 400);
+  t.equal(await terminal.ended, 0);
+  t.match(text(), /^begin \d+x{2000}end$/);
+});
+
+t.test("openTerminal() waits for a slow listener", async (t) => {
+  const terminal = await inTerminal("head -c 200000 /dev/zero | tr '\\0' x; printf end");
+  let bytes = 0;
+  let last = "";
+  terminal.stream.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+    last = chunk.toString().slice(-3);
+    terminal.stream.pause();
+    setTimeout(() => terminal.stream.resume(), 5);
+  });
+  t.equal(await terminal.ended, 0);
+  t.equal(bytes, 200_003);
+  t.equal(last, "end");
+});
+
+t.test("openTerminal() waits for a listener that stops at the end for long", async (t) => {
+  const terminal = await inTerminal(
+    "printf one; read line; printf two; head -c 1000 /dev/zero | tr '\\0' x; printf end",
+  );
+  const text = heard(terminal);
+  await until("the first word", () => text() === "one");
+  terminal.stream.pause();
+  terminal.stream.write("\n");
+  await until("the program's end", () => !isRunning(terminal.pid));
+  // More than node-pty's own reader would have had.
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  terminal.stream.resume();
+  t.equal(await terminal.ended, 0);
+  t.match(text(), /^one\r\ntwox{1000}end$/);
+});
+
+t.test("openTerminal() does not wait for ever for what the program left behind", async (t) => {
+  const clock = new FakeClock();
+  const terminal = await inTerminal("trap '' HUP; sleep 543 & echo $!", clock);
+  const text = heard(terminal);
+  let isEnded = false;
+  const ended = terminal.ended.finally(() => (isEnded = true));
+  await until("the process's number", () => text().endsWith("\n"));
+  t.teardown(() => process.kill(Number(text()), "SIGKILL"));
+  await until("the program's end", () => !isRunning(terminal.pid));
+  await until("the session's end", async () => {
+    await clock.advance(silenceMs);
+    return isEnded;
+  });
+  t.equal(await ended, 0);
+});
+
+t.test("openTerminal() passes on what is typed, up to the end-of-file character", async (t) => {
+  const terminal = await inTerminal("stty -echo; echo ready; cat; stty size");
+  const text = heard(terminal);
+  await until("the program", () => text().includes("ready"));
+  terminal.resize({ width: 132, height: 50 });
+  terminal.stream.write("typed\n");
+  await until("the echo", () => text().includes("typed"));
+  terminal.stream.write("\x04");
+  t.equal(await terminal.ended, 0);
+  t.equal(text(), "ready\r\ntyped\r\n50 132\r\n");
+});
+
+t.test("openTerminal() passes keys as they are where asked, without an echo", async (t) => {
+  const script = "until stty -a | grep -q -- -icanon; do sleep 0.01; done; echo ready; head -c 3 | od -An -tx1";
+  const terminal = await openTerminal({ path: "/bin/sh", args: ["-c", script], env, size, isRaw: true }, systemClock);
+  const text = heard(terminal);
+  await until("the program", () => text() === "ready\r\n");
+  terminal.stream.write("\x04\r\x03");
+  t.equal(await terminal.ended, 0);
+  t.equal(text(), "ready\r\n 04 0d 03\r\n");
+});

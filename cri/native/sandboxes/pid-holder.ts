@@ -1,0 +1,55 @@
+// Starts the process that holds a pod's shared process namespace, and ends it. The only process a sandbox ever has of its own.
+
+import { chmodSync, existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Fault } from "../../../plugins/kit/fault.ts";
+import { cloneFlags, libc, openFlags } from "../kernel/libc.ts";
+import { hold } from "../kernel/namespaces.ts";
+import { nameProcess, type ProcessName, signalProcess } from "../../../plugins/kit/platform/processes.ts";
+import { reaped, spawn } from "../kernel/spawn.ts";
+import { holderProgram } from "../../../plugins/kit/platform/holder-program.ts";
+
+/** Synchronous: this thread's children are born elsewhere until it returns. */
+export function startHolder(root: string, nsFolder: string): ProcessName {
+  const path = installHolder(root);
+  const empty = emptyFolder(nsFolder);
+  const home = libc.open("/proc/thread-self/ns/pid", openFlags.readOnly);
+  let pid: number;
+  try {
+    libc.unshare(cloneFlags.pid);
+    pid = spawn({ path, name: "hold", args: [], cwd: empty });
+  } finally {
+    libc.setns(home, cloneFlags.pid);
+    libc.close(home);
+  }
+  mkdirSync(nsFolder, { recursive: true, mode: 0o700 });
+  hold(`/proc/${pid}/ns/pid`, join(nsFolder, "pid"));
+  return nameProcess(pid);
+}
+
+/** What the holder shuts itself in. */
+export function emptyFolder(nsFolder: string): string {
+  const path = join(nsFolder, "..", "empty");
+  mkdirSync(path, { recursive: true, mode: 0o555 });
+  return path;
+}
+
+/** Where its program is, written there on first use. */
+export function installHolder(root: string): string {
+  const path = join(root, "bin", "hold");
+  if (existsSync(path)) return path;
+  const program = holderProgram();
+  if (!program)
+    throw new Fault("unsupported", `Cannot share a process namespace: not known for ${process.arch} processors`);
+  mkdirSync(join(root, "bin"), { recursive: true, mode: 0o700 });
+  writeFileSync(`${path}.tmp`, program);
+  chmodSync(`${path}.tmp`, 0o555);
+  renameSync(`${path}.tmp`, path);
+  return path;
+}
+
+/** Ends it, and with it every process of the namespace. Idempotent. */
+export async function stopHolder(holder: ProcessName): Promise<void> {
+  if (!signalProcess(holder, 9)) return;
+  await reaped(holder.pid);
+}
