@@ -1,0 +1,96 @@
+// The bridge plugin's configuration, checked once.
+
+import { type Prefix, tryPrefix } from "../../plugins/kit/net/address.ts";
+import type { PluginConfig } from "../spec/config.ts";
+import { CniFault, cniCode } from "../spec/error.ts";
+import type { PluginArgs } from "../spec/plugin.ts";
+
+export interface BridgeSettings {
+  readonly network: string;
+  readonly bridge: string;
+  readonly isGateway: boolean;
+  readonly isDefaultGateway: boolean;
+  readonly forceAddress: boolean;
+  readonly ipMasq: boolean;
+  /** Prefixes beyond the pod's own that are reached without masquerading, such as the pods of other nodes. */
+  readonly nonMasquerade: readonly Prefix[];
+  readonly mtu: number | undefined;
+  readonly hairpin: boolean;
+  readonly promiscuous: boolean;
+  readonly vlan: number | undefined;
+  readonly isPortIsolated: boolean;
+  readonly isDadEnabled: boolean;
+  readonly isMacGuarded: boolean;
+  readonly mac: string | undefined;
+  readonly ipamType: string | undefined;
+}
+
+function bad(what: string): CniFault {
+  return new CniFault(cniCode.invalidConfig, `Invalid bridge configuration: ${what}`);
+}
+
+/** Link names that the kernel takes: at most 15 bytes, no slash, colon or space. */
+export function isLinkName(name: string): boolean {
+  return name.length > 0 && name.length <= 15 && name !== "." && name !== ".." && !/[/:\s]/.test(name);
+}
+
+export function parseBridge(config: PluginConfig, args?: PluginArgs): BridgeSettings {
+  const bridge = config.bridge ?? "cni0";
+  if (typeof bridge !== "string" || !isLinkName(bridge)) throw bad(`bridge ${JSON.stringify(bridge)} is no link name`);
+  const hairpin = config.hairpinMode === true;
+  const promiscuous = config.promiscMode === true;
+  if (hairpin && promiscuous) throw bad("hairpinMode and promiscMode exclude each other");
+  const isDefaultGateway = config.isDefaultGateway === true;
+  return {
+    network: config.name,
+    bridge,
+    isGateway: config.isGateway === true || isDefaultGateway,
+    isDefaultGateway,
+    forceAddress: config.forceAddress === true,
+    ipMasq: config.ipMasq === true,
+    nonMasquerade: prefixes(config.nonMasqueradeCIDRs),
+    mtu: wholeNumber(config.mtu, "mtu", 68, 65535),
+    hairpin,
+    promiscuous,
+    vlan: wholeNumber(config.vlan, "vlan", 0, 4094) || undefined,
+    isPortIsolated: config.portIsolation === true,
+    isDadEnabled: config.enabledad === true,
+    isMacGuarded: config.macspoofchk === true,
+    mac: requestedMac(config, args),
+    ipamType: ipamType(config),
+  };
+}
+
+function wholeNumber(value: unknown, name: string, least: number, most: number): number | undefined {
+  if (value === undefined || value === 0) return undefined;
+  if (typeof value !== "number" || !Number.isInteger(value) || value < least || value > most)
+    throw bad(`${name} ${JSON.stringify(value)} is not a number from ${least} to ${most}`);
+  return value;
+}
+
+function prefixes(value: unknown): Prefix[] {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) throw bad("nonMasqueradeCIDRs is not a list");
+  return (value as unknown[]).map((text) => {
+    const prefix = tryPrefix(String(text));
+    if (!prefix) throw bad(`nonMasqueradeCIDRs holds ${JSON.stringify(text)}, which is not a CIDR`);
+    return prefix;
+  });
+}
+
+function ipamType(config: PluginConfig): string | undefined {
+  const type = config.ipam?.type;
+  if (type === undefined || type === "") return undefined;
+  if (typeof type !== "string" || type.includes("/")) throw bad(`ipam type ${JSON.stringify(type)} is not usable`);
+  return type;
+}
+
+// The runtime's word beats the configuration's args, and those beat CNI_ARGS.
+function requestedMac(config: PluginConfig, args: PluginArgs | undefined): string | undefined {
+  const cni = (config.args?.cni ?? {}) as { mac?: unknown };
+  const mac = config.runtimeConfig?.mac ?? cni.mac ?? config.mac ?? args?.args.MAC;
+  if (mac === undefined || mac === "") return undefined;
+  if (typeof mac !== "string" || !/^([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}$/.test(mac))
+    throw bad(`mac ${JSON.stringify(mac)} is not a MAC address`);
+  return mac.toLowerCase();
+}

@@ -1,0 +1,79 @@
+// Runs the verbs of one network list: ADD forwards, CHECK forwards, DEL backwards and completely.
+
+import { type Call, uninterrupted } from "../../plugins/kit/call.ts";
+import { toFault } from "../../plugins/kit/fault.ts";
+import type { NetworkList, PluginConfig } from "../spec/config.ts";
+import type { Delegate, PluginArgs } from "../spec/plugin.ts";
+import { type CniResult, emptyResult, printResult } from "../spec/result.ts";
+import { hasVerb, isAtLeast } from "../spec/version.ts";
+import type { Attachment } from "./cache.ts";
+
+export interface ListRun {
+  readonly list: NetworkList;
+  readonly attachment: Attachment;
+  readonly find: Delegate;
+  readonly path: readonly string[];
+}
+
+/** The plugin's configuration with the runtime's values for the capabilities that it claims, and nothing else of them. */
+function withRuntimeConfig(config: PluginConfig, capabilities: Readonly<Record<string, unknown>>): PluginConfig {
+  const claimed = Object.entries(config.capabilities ?? {})
+    .filter(([name, isClaimed]) => isClaimed && capabilities[name] !== undefined)
+    .map(([name]) => [name, capabilities[name]] as const);
+  if (claimed.length === 0) return config;
+  return { ...config, runtimeConfig: { ...config.runtimeConfig, ...Object.fromEntries(claimed) } };
+}
+
+function stepArgs(
+  { list, attachment, path }: ListRun,
+  config: PluginConfig,
+  previous: CniResult | undefined,
+): PluginArgs {
+  const { containerId, netns, ifName, args, capabilities } = attachment;
+  const full = withRuntimeConfig(config, capabilities);
+  return {
+    containerId,
+    netns,
+    ifName,
+    args,
+    path,
+    config: previous ? { ...full, prevResult: printResult(previous, list.cniVersion) } : full,
+    ...(previous ? { previous } : {}),
+  };
+}
+
+/** Attaches; when a step fails, the whole list is undone before the error goes on. */
+export async function addList(run: ListRun, call: Call): Promise<CniResult> {
+  let result: CniResult | undefined;
+  try {
+    for (const config of run.list.plugins)
+      result = await run.find(config.type, run.path).add(stepArgs(run, config, result), call);
+  } catch (error) {
+    // What cannot be undone now is undone by the DEL that the runtime sends for a failed sandbox, or by GC.
+    await delList(run, result, uninterrupted).catch(() => {});
+    throw error;
+  }
+  return result ?? emptyResult;
+}
+
+export async function checkList(run: ListRun, result: CniResult | undefined, call: Call): Promise<void> {
+  if (run.list.disableCheck || !hasVerb(run.list.cniVersion, "CHECK")) return;
+  for (const config of run.list.plugins)
+    await run.find(config.type, run.path).check(stepArgs(run, config, result), call);
+}
+
+/** Detaches: every step runs, in reverse, also after one failed; the first error is thrown at the end. */
+export async function delList(run: ListRun, result: CniResult | undefined, call: Call): Promise<void> {
+  // Before 0.4.0 the specification hands no result to DEL.
+  const previous = isAtLeast(run.list.cniVersion, "0.4.0") ? result : undefined;
+  const errors: unknown[] = [];
+  for (const config of run.list.plugins.toReversed()) {
+    try {
+      await run.find(config.type, run.path).del(stepArgs(run, config, previous), call);
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  if (errors.length > 0)
+    throw toFault(errors[0], `Cannot detach container "${run.attachment.containerId}" from "${run.list.name}"`);
+}
