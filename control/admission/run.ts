@@ -1,0 +1,35 @@
+// Runs the admission steps of one write in their order: first all that may change the object, then all that may only
+// refuse it. A step that hands the object to strangers (webhooks) and got it back changed makes the others look once more.
+
+import type { AdmissionPlugin, AdmissionRequest } from "../../plugins/kit/admission.ts";
+import type { Call } from "../../plugins/kit/call.ts";
+
+/** Changes `request.object` in place. Throws the Fault of the first step that refuses. */
+export async function runMutating(
+  plugins: readonly AdmissionPlugin[],
+  request: AdmissionRequest,
+  call: Call,
+): Promise<void> {
+  const handling = plugins.filter((plugin) => plugin.mutate && plugin.handles(request));
+  let changedByStranger = false;
+  for (const plugin of handling) {
+    const before = plugin.reinvoke ? JSON.stringify(request.object) : "";
+    await plugin.mutate?.(request, call);
+    if (plugin.reinvoke && JSON.stringify(request.object) !== before) changedByStranger = true;
+  }
+  if (!changedByStranger) return;
+  // The object may now be one that other steps handle differently.
+  for (const plugin of plugins.filter((each) => each.mutate && each.handles(request))) {
+    await (plugin.reinvoke ? plugin.reinvoke(request, call) : plugin.mutate?.(request, call));
+  }
+}
+
+export async function runValidating(
+  plugins: readonly AdmissionPlugin[],
+  request: AdmissionRequest,
+  call: Call,
+): Promise<void> {
+  for (const plugin of plugins) {
+    if (plugin.validate && plugin.handles(request)) await plugin.validate(request, call);
+  }
+}

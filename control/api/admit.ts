@@ -1,0 +1,59 @@
+// Takes a write through admission: what is asked of the steps, and how their refusals are told.
+
+import type { AdmissionOperation, AdmissionRequest } from "../../plugins/kit/admission.ts";
+import { isFault } from "../../plugins/kit/fault.ts";
+import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import { runMutating, runValidating } from "../admission/run.ts";
+import type { Scope } from "./scope.ts";
+import { forbiddenResource } from "./status.ts";
+
+export interface Admitted {
+  operation: AdmissionOperation;
+  object?: KubeObject;
+  oldObject?: KubeObject;
+  options?: KubeObject;
+  /** The kind of the object where it is not the resource's own (scale, eviction, binding). */
+  kind?: string;
+}
+
+function requestOf(scope: Scope, what: Admitted): AdmissionRequest {
+  const { definition } = scope;
+  return {
+    operation: what.operation,
+    group: definition.group,
+    version: definition.version,
+    resource: definition.plural,
+    subresource: scope.subresource,
+    kind: what.kind ?? definition.kind,
+    namespace: scope.namespace,
+    name: what.object?.metadata.name ?? what.oldObject?.metadata.name ?? scope.name,
+    user: scope.user,
+    dryRun: scope.dryRun,
+    ...(what.object ? { object: what.object } : {}),
+    ...(what.oldObject ? { oldObject: what.oldObject } : {}),
+    ...(what.options ? { options: what.options } : {}),
+    warn: (text) => scope.warnings.push(text),
+    annotate: (key, value) => scope.trail?.annotate(key, value),
+  };
+}
+
+export async function mutate(scope: Scope, what: Admitted): Promise<void> {
+  const request = requestOf(scope, what);
+  await said(scope, request, () => runMutating(scope.services.admission, request, scope.call));
+}
+
+export async function validate(scope: Scope, what: Admitted): Promise<void> {
+  const request = requestOf(scope, what);
+  await said(scope, request, () => runValidating(scope.services.admission, request, scope.call));
+}
+
+/** A step that says only why gets the sentence that upstream puts around it. */
+async function said(scope: Scope, request: AdmissionRequest, steps: () => Promise<void>): Promise<void> {
+  try {
+    await steps();
+  } catch (error) {
+    if (isFault(error, "forbidden") && error.details === undefined)
+      throw forbiddenResource(scope.definition, request.name, error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,98 @@
+// Shape is what ownership needs to know of a value: whether it is owned whole or by parts, and how its parts are told apart.
+
+import type { CompactField } from "../openapi/compact.ts";
+import type { Schemas } from "../schema/schemas.ts";
+
+export type Shape = LeafShape | ObjectShape | ListShape;
+
+export interface LeafShape {
+  readonly is: "leaf";
+}
+
+export interface ObjectShape {
+  readonly is: "object";
+  readonly atomic: boolean;
+  child(name: string): Shape;
+}
+
+export interface ListShape {
+  readonly is: "list";
+  readonly by: "atomic" | "set" | readonly string[];
+  readonly item: Shape;
+}
+
+export const leaf: LeafShape = { is: "leaf" };
+
+/** Where nothing is known: objects are owned field by field, lists whole. */
+export const deduced: ObjectShape = { is: "object", atomic: false, child: () => deduced };
+
+/** Shapes of built-in kinds, made once each. */
+export class Shapes {
+  readonly #schemas: Schemas;
+  readonly #types = new Map<string, Shape>();
+
+  constructor(schemas: Schemas) {
+    this.#schemas = schemas;
+  }
+
+  root(group: string, version: string, kind: string): Shape {
+    const field = this.#schemas.root(group, version, kind);
+    return field === undefined ? deduced : this.#of(field);
+  }
+
+  #of(field: CompactField): Shape {
+    if (typeof field === "string") return field.startsWith("#") ? this.#type(field.slice(1)) : leaf;
+    if (field[0] === "list") {
+      const of = () => this.#of(field[1]);
+      return {
+        is: "list",
+        by: field[2],
+        get item() {
+          return of();
+        },
+      };
+    }
+    const item = field[1];
+    return { is: "object", atomic: field[2], child: () => this.#of(item) };
+  }
+
+  #type(name: string): Shape {
+    const known = this.#types.get(name);
+    if (known) return known;
+    const type = this.#schemas.type(name);
+    const fields = type?.p;
+    const shapes = new Map<string, Shape>();
+    const made: Shape = fields
+      ? {
+          is: "object",
+          atomic: type.a === true,
+          child: (field) => {
+            let shape = shapes.get(field);
+            if (!shape) {
+              shape = Object.hasOwn(fields, field) ? this.#of(fields[field] as CompactField) : leaf;
+              shapes.set(field, shape);
+            }
+            return shape;
+          },
+        }
+      : leaf;
+    this.#types.set(name, made);
+    return made;
+  }
+}
+
+/** Fields of keys that lists are told apart by and that clients may leave out. */
+const keyDefaults: Readonly<Record<string, unknown>> = { protocol: "TCP" };
+
+/** The step that names a list element: by its keys, or by its value. */
+export function elementStep(by: ListShape["by"], element: unknown): string | undefined {
+  if (by === "set") return `v:${JSON.stringify(element)}`;
+  if (by === "atomic" || typeof element !== "object" || element === null) return undefined;
+  const keys: Record<string, unknown> = {};
+  for (const key of [...by].sort()) {
+    const value = (element as Record<string, unknown>)[key] ?? keyDefaults[key];
+    if (value === undefined) return undefined;
+    keys[key] = value;
+  }
+  return `k:${JSON.stringify(keys)}`;
+}

@@ -1,0 +1,144 @@
+// The connector that dials: kubelets with the API server's client certificate, pods and services as they are. Only what
+// the request named is reached: the address comes from the node, pod or endpoint, never from the client.
+
+import type { Duplex } from "node:stream";
+import { type Call, within } from "../../../plugins/kit/call.ts";
+import type { Clock } from "../../../plugins/kit/clock.ts";
+import { toFault } from "../../../plugins/kit/fault.ts";
+import type { Node } from "../../../plugins/kit/objects/types.ts";
+import { type HttpFetch, httpFetch, type UpgradeResult } from "../../../plugins/kit/platform/http-client.ts";
+import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
+import { badRequest, failure, statusOf } from "../status.ts";
+import { Fault } from "../../../plugins/kit/fault.ts";
+import type { ConnectTarget, NodeConnector } from "./connector.ts";
+import type { NodeLines } from "./node-lines.ts";
+import { upgradeHeaders } from "./pass-headers.ts";
+import { isProxyable } from "./proxyable.ts";
+import { refuseUpgrade } from "./refuse-upgrade.ts";
+
+export interface DialOptions {
+  /** The authority of kubelets' certificates. */
+  readonly ca: string;
+  /** The API server's own identity towards kubelets; asked again when a while has passed. */
+  readonly credentials: () => { readonly cert: string; readonly key: string };
+  readonly clock: Clock;
+  /** Lines that nodes hold open: what they can be reached by goes before connecting to them. */
+  readonly lines: NodeLines;
+}
+
+interface Kubelets {
+  readonly fetch: HttpFetch;
+  readonly cert: string;
+  until: number;
+}
+
+const credentialsForMs = 10 * 60_000;
+const dialWithinMs = 15_000;
+const addressTypes = ["InternalIP", "ExternalIP", "Hostname"];
+
+export function dialingConnector(options: DialOptions): NodeConnector & { close(): void } {
+  // Certificates of pods and services are nobody's we know; upstream does not check them either.
+  const anyone = httpFetch({ insecureSkipVerify: true });
+  /** By the node whose line they run over; under the empty name those that are connected to. */
+  const kubelets = new Map<string, Kubelets>();
+  const toKubelet = (node: string): HttpFetch => {
+    const line = options.lines.has(node) ? node : "";
+    const now = options.clock.monotonic();
+    const known = kubelets.get(line);
+    if (known && known.until > now) return known.fetch;
+    const { cert, key } = options.credentials();
+    const until = now + credentialsForMs;
+    if (known?.cert === cert) {
+      known.until = until;
+      return known.fetch;
+    }
+    const connect = line === "" ? undefined : () => options.lines.dial(line, within(dialWithinMs));
+    const fetch = httpFetch({ ca: options.ca, cert, key, connect });
+    kubelets.set(line, { fetch, cert, until });
+    return fetch;
+  };
+  const wayTo = (target: ConnectTarget): { client: HttpFetch; url: string } => {
+    if (target.kind === "node") {
+      const client = toKubelet(target.node.metadata.name ?? "");
+      return { client, url: `${kubeletOf(target.node)}${target.path}` };
+    }
+    if (!isProxyable(new URL(target.url).hostname)) throw badRequest("address not allowed");
+    return { client: anyone, url: target.url };
+  };
+  return {
+    async fetch(target, { method, headers, body }, call) {
+      const { client, url } = wayTo(target);
+      const init = { method, headers, signal: call.signal, redirect: "manual" as const, duplex: "half" as const };
+      try {
+        return await client(new Request(url, { ...init, ...(body ? { body: body as BodyInit } : {}) }));
+      } catch (error) {
+        throw unreached(error);
+      }
+    },
+    upgrade(target, upgrade, call) {
+      join(target, upgrade, call).catch((error: unknown) => refuseUpgrade(upgrade, statusOf(unreached(error))));
+    },
+    close() {
+      anyone.close();
+      for (const { fetch } of kubelets.values()) fetch.close();
+      options.lines.close();
+    },
+  };
+
+  async function join(target: ConnectTarget, upgrade: Upgrade, call: Call): Promise<void> {
+    const { client, url } = wayTo(target);
+    const headers = upgradeHeaders(upgrade.request, upgrade.peer.address);
+    const result = await client.upgrade({ url, method: upgrade.request.method ?? "GET", headers }, call);
+    if (result.upgraded) splice(upgrade, result);
+    else await passRefusal(upgrade, result.response);
+  }
+}
+
+/** Where the node says that its kubelet listens. */
+function kubeletOf(node: Node): string {
+  const addresses = node.status?.addresses ?? [];
+  const found = addressTypes.map((type) => addresses.find((one) => one.type === type)).find(Boolean)?.address;
+  if (!found) throw unavailable(`no address is known for node ${node.metadata.name}`);
+  const port = node.status?.daemonEndpoints?.kubeletEndpoint?.Port || 10_250;
+  return `https://${found.includes(":") ? `[${found}]` : found}:${port}`;
+}
+
+function splice({ socket, head }: Upgrade, far: Extract<UpgradeResult, { upgraded: true }>): void {
+  const lines = Object.entries(far.headers).flatMap(([name, value]) =>
+    [value ?? []].flat().map((one) => `${name}: ${one}\r\n`),
+  );
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join("")}\r\n`);
+  if (far.head.length > 0) socket.write(far.head);
+  if (head.length > 0) far.socket.write(head);
+  carry(socket, far.socket);
+  carry(far.socket, socket);
+}
+
+/** One direction; the end of one side ends the other, and so does its failure. */
+function carry(from: Duplex, to: Duplex): void {
+  from.pipe(to);
+  from.on("error", () => to.destroy());
+  from.once("close", () => {
+    if (!to.writableEnded) to.end();
+  });
+}
+
+/** What the other side said instead of 101, as it is. */
+async function passRefusal({ socket }: Upgrade, response: Response): Promise<void> {
+  const body = Buffer.from(await response.arrayBuffer());
+  const type = response.headers.get("content-type") ?? "text/plain; charset=utf-8";
+  const head = `content-type: ${type}\r\ncontent-length: ${body.length}\r\nconnection: close\r\n`;
+  socket.write(`HTTP/1.1 ${response.status} ${response.statusText}\r\n${head}\r\n`);
+  socket.end(body);
+}
+
+function unavailable(message: string): Fault {
+  return new Fault("unavailable", message, { details: failure(503, "ServiceUnavailable", message) });
+}
+
+/** A Fault that already speaks to clients stays; a connection that failed is told as upstream tells it. */
+function unreached(error: unknown): Fault {
+  const fault = toFault(error, "error trying to reach the node, pod or service", "unavailable");
+  if (fault.details !== undefined) return fault;
+  return unavailable(`error trying to reach service: ${fault.message}`);
+}

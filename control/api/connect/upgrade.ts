@@ -1,0 +1,97 @@
+// Raw connection upgrades (exec, attach, port-forward, proxied WebSockets): authenticated, authorized and resolved like any
+// request, then handed to the connector. A refusal is an ordinary HTTP answer on the socket.
+
+import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
+import type { AuditTrail } from "../../auth/audit/contract.ts";
+import { statusAnswer } from "../answer.ts";
+import { type Dispatcher, permit } from "../dispatch.ts";
+import { parsePath, type ResourcePath } from "../path.ts";
+import type { ApiRequest } from "../request.ts";
+import { statusOf, unknownPath } from "../status.ts";
+import { admitConnection } from "./admit.ts";
+import type { NodeConnector } from "./connector.ts";
+import { unreachable } from "./handlers.ts";
+import { refuseUpgrade } from "./refuse-upgrade.ts";
+import { resolveTarget } from "./resolve.ts";
+
+// Exactly these: what was authorized must be what is reached, so no look-alike of another group or scope passes.
+const upgradable = new Set([
+  "pods/exec",
+  "pods/attach",
+  "pods/portforward",
+  "pods/proxy",
+  "services/proxy",
+  "nodes/proxy",
+]);
+
+export function acceptUpgrade(dispatcher: Dispatcher, connector: NodeConnector | undefined, upgrade: Upgrade): void {
+  const gone = new AbortController();
+  upgrade.socket.once("close", () => gone.abort());
+  upgrade.socket.on("error", () => gone.abort());
+  const request = requestOf(upgrade, gone.signal);
+  const trail = dispatcher.audit?.begin(request);
+  passOn(dispatcher, connector, { upgrade, request, trail }).then(
+    () => recordConnection(trail, upgrade),
+    (error: unknown) => {
+      const status = statusOf(error);
+      trail?.complete(statusAnswer(status));
+      refuseUpgrade(upgrade, status);
+    },
+  );
+}
+
+interface Asked {
+  readonly upgrade: Upgrade;
+  readonly request: ApiRequest;
+  readonly trail: AuditTrail | undefined;
+}
+
+/** The audit trail ends when the connection does. */
+function recordConnection(trail: AuditTrail | undefined, { socket }: Upgrade): void {
+  const { body } = trail?.complete({ status: 101, headers: {}, body: () => {} }) ?? {};
+  if (typeof body !== "function") return;
+  const onClose = (then: () => void) => {
+    if (socket.destroyed) then();
+    else socket.once("close", then);
+  };
+  body({ write() {}, end() {}, buffered: 0, onClose });
+}
+
+async function passOn(
+  dispatcher: Dispatcher,
+  connector: NodeConnector | undefined,
+  { upgrade, request, trail }: Asked,
+): Promise<void> {
+  const call = { signal: request.signal };
+  const path = parsePath(request.path);
+  if (!path || !isUpgradable(path)) throw unknownPath();
+  const user = await permit(dispatcher, request, path, call, trail);
+  // A raw connection has no place for warnings.
+  const connection = { path, query: request.query, user, trail, warn() {} };
+  await admitConnection(dispatcher.services.admission, connection, call);
+  const target = resolveTarget(dispatcher.services, path, request.query);
+  if (!connector) throw unreachable();
+  connector.upgrade(target, upgrade, call);
+}
+
+function isUpgradable({ group, version, plural, subresource, namespace, isWatch }: ResourcePath): boolean {
+  if (group !== "" || version !== "v1" || isWatch || !upgradable.has(`${plural}/${subresource}`)) return false;
+  return (plural === "nodes") === (namespace === "");
+}
+
+function requestOf({ request, peer }: Upgrade, signal: AbortSignal): ApiRequest {
+  const url = request.url ?? "/";
+  const queryAt = url.indexOf("?");
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers))
+    for (const one of [value ?? []].flat()) if (!name.startsWith(":")) headers.append(name, one);
+  return {
+    method: request.method ?? "GET",
+    path: queryAt < 0 ? url : url.slice(0, queryAt),
+    query: new URLSearchParams(queryAt < 0 ? "" : url.slice(queryAt + 1)),
+    headers,
+    signal,
+    peer,
+    body: async () => new Uint8Array(),
+  };
+}

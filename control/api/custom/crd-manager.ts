@@ -1,0 +1,212 @@
+// Serves what CustomResourceDefinitions define: registers their versions as soon as they are written, says so in their
+// status, and empties them before they go.
+
+import type { Call } from "../../../plugins/kit/call.ts";
+import { openCel } from "../../../plugins/kit/cel.ts";
+import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import { customDefinition } from "../../resources/crd/custom-definition.ts";
+import { hasRules, SchemaRules } from "../../resources/crd/rules.ts";
+import {
+  cleanupFinalizer,
+  type Crd,
+  type CrdCondition,
+  crdRef,
+  type CrdVersion,
+  hasCondition,
+} from "../../resources/crd/types.ts";
+import { deepEqual } from "../../resources/equal.ts";
+import type { Informers } from "../../storage/cache-informer.ts";
+import { timestamp } from "../lifecycle.ts";
+import type { Services } from "../scope.ts";
+
+const cleanupPauseMs = 200;
+
+interface Registered {
+  readonly generation: string;
+  readonly crd: Crd;
+}
+
+export class CrdManager {
+  readonly #services: Services;
+  readonly #informers: Informers;
+  readonly #call: Call;
+  readonly #registered = new Map<string, Registered>();
+  readonly #working = new Map<string, Promise<void>>();
+
+  constructor(services: Services, informers: Informers, call: Call) {
+    this.#services = services;
+    this.#informers = informers;
+    this.#call = call;
+  }
+
+  /** Resolves when what was there from the start is served. */
+  async start(): Promise<void> {
+    this.#informers.for<Crd>(crdRef).onEvent(({ type, object }) => {
+      const name = object.metadata.name ?? "";
+      if (type === "delete") this.#remove(name);
+      else this.#later(name);
+    });
+    await Promise.all(this.#working.values());
+  }
+
+  /** The definitions being served, for OpenAPI. */
+  served(): Iterable<Crd> {
+    return [...this.#registered.values()].map(({ crd }) => crd);
+  }
+
+  /** One definition is worked on at a time, in the order of its changes. Without rules it is served in the same turn. */
+  #later(name: string): void {
+    const before = this.#working.get(name);
+    const work = (before ? before.then(() => this.#settle(name)) : this.#settle(name)).catch((error: unknown) => {
+      if (!this.#call.signal.aborted)
+        this.#services.log.error({ err: error, crd: name }, "cannot serve a CustomResourceDefinition");
+    });
+    this.#working.set(name, work);
+    void work.then(() => {
+      if (this.#working.get(name) === work) this.#working.delete(name);
+    });
+  }
+
+  /** Brings what is served in line with the definition as it is now, whatever change brought us here. */
+  async #settle(name: string): Promise<void> {
+    const crd = this.#informers.for<Crd>(crdRef).get("", name);
+    if (!crd) return;
+    const conflict = this.#conflictOf(crd);
+    if (!conflict) {
+      const needsRules = crd.spec.versions.some((version) => hasRules(version.schema?.openAPIV3Schema));
+      if (needsRules) await openCel();
+      await this.#register(crd, needsRules);
+    }
+    await this.#updateStatus(crd, conflict);
+    if (crd.metadata.deletionTimestamp !== undefined) await this.#cleanUp(crd);
+  }
+
+  async #register(crd: Crd, needsRules: boolean): Promise<void> {
+    const name = crd.metadata.name ?? "";
+    const generation = `${crd.metadata.uid}/${crd.metadata.generation ?? 0}/${crd.metadata.deletionTimestamp ?? ""}/${crd.status?.storedVersions?.join() ?? ""}`;
+    const known = this.#registered.get(name);
+    if (known?.generation === generation) return;
+    const cel = needsRules ? await openCel() : undefined;
+    this.#registered.set(name, { generation, crd });
+    const { registry } = this.#services;
+    const { group, names } = crd.spec;
+    for (const version of known?.crd.spec.versions ?? [])
+      if (!crd.spec.versions.some((one) => one.name === version.name && one.served))
+        registry.remove({ group, version: version.name, plural: names.plural });
+    for (const version of crd.spec.versions) {
+      if (!version.served) continue;
+      const schema = version.schema?.openAPIV3Schema;
+      const rules = cel && schema ? new SchemaRules(cel, schema) : undefined;
+      registry.add(customDefinition(crd, version, rules));
+    }
+  }
+
+  #remove(name: string): void {
+    const known = this.#registered.get(name);
+    this.#registered.delete(name);
+    const { group, names, versions } = known?.crd.spec ?? {
+      group: "",
+      names: { plural: "" },
+      versions: [] as CrdVersion[],
+    };
+    for (const version of versions)
+      this.#services.registry.remove({ group, version: version.name, plural: names.plural });
+  }
+
+  /** What another definition of the group, accepted before, is called already. */
+  #conflictOf(crd: Crd): string | undefined {
+    const { names, group } = crd.spec;
+    for (const { crd: other } of this.#registered.values()) {
+      if (other.metadata.name === crd.metadata.name || other.spec.group !== group) continue;
+      if (other.spec.names.kind === names.kind) return `${JSON.stringify(names.kind)} is already in use`;
+      const taken = new Set([other.spec.names.singular, ...(other.spec.names.shortNames ?? [])]);
+      const clash = [names.singular, ...(names.shortNames ?? [])].find((one) => one && taken.has(one));
+      if (clash) return `${JSON.stringify(clash)} is already in use`;
+    }
+    return undefined;
+  }
+
+  async #updateStatus(crd: Crd, conflict: string | undefined): Promise<void> {
+    const now = timestamp(this.#services.clock.now());
+    await this.#services.storage.update(
+      crdRef,
+      "",
+      crd.metadata.name ?? "",
+      (current) => {
+        const next = current.copy() as Crd;
+        const status = { ...next.status };
+        status.conditions = conditionsOf(next, conflict, now);
+        if (!conflict) status.acceptedNames = next.spec.names;
+        const storage = next.spec.versions.find((version) => version.storage)?.name;
+        const stored = status.storedVersions ?? [];
+        status.storedVersions = storage && !stored.includes(storage) ? [...stored, storage] : stored;
+        if (deepEqual(status, next.status)) return { do: "nothing" };
+        next.status = status;
+        return { do: "put", object: next };
+      },
+      this.#call,
+    );
+  }
+
+  /** Deletes every object of the kind, waits until their finalizers are done, and lets the definition go. */
+  async #cleanUp(crd: Crd): Promise<void> {
+    if (!crd.metadata.finalizers?.includes(cleanupFinalizer)) return;
+    const { storage, cache, clock } = this.#services;
+    const ref = { group: crd.spec.group, plural: crd.spec.names.plural };
+    const now = timestamp(clock.now());
+    while (cache.cache(ref).size > 0) {
+      for (const entry of cache.cache(ref).sorted())
+        await storage.update(ref, entry.namespace, entry.name, (current) => removal(current.copy(), now), this.#call);
+      if (cache.cache(ref).size > 0) await clock.sleep(cleanupPauseMs, this.#call);
+    }
+    await storage.update(
+      crdRef,
+      "",
+      crd.metadata.name ?? "",
+      (current) => {
+        const next = current.copy();
+        next.metadata.finalizers = (next.metadata.finalizers ?? []).filter((one) => one !== cleanupFinalizer);
+        if (next.metadata.finalizers.length === 0) return { do: "delete" };
+        return { do: "put", object: next };
+      },
+      this.#call,
+    );
+  }
+}
+
+function removal(object: KubeObject, now: string) {
+  if ((object.metadata.finalizers?.length ?? 0) === 0) return { do: "delete" as const };
+  if (object.metadata.deletionTimestamp !== undefined) return { do: "nothing" as const };
+  object.metadata.deletionTimestamp = now;
+  object.metadata.deletionGracePeriodSeconds = 0;
+  return { do: "put" as const, object };
+}
+
+function conditionsOf(crd: Crd, conflict: string | undefined, now: string): CrdCondition[] {
+  const wanted: CrdCondition[] = [
+    conflict
+      ? { type: "NamesAccepted", status: "False", reason: "KindConflict", message: conflict }
+      : { type: "NamesAccepted", status: "True", reason: "NoConflicts", message: "no conflicts found" },
+    conflict && !hasCondition(crd, "Established")
+      ? { type: "Established", status: "False", reason: "NotAccepted", message: "not all names are accepted" }
+      : {
+          type: "Established",
+          status: "True",
+          reason: "InitialNamesAccepted",
+          message: "the initial names have been accepted",
+        },
+  ];
+  if (crd.metadata.deletionTimestamp !== undefined)
+    wanted.push({
+      type: "Terminating",
+      status: "True",
+      reason: "InstanceDeletionInProgress",
+      message: "CustomResource deletion is in progress",
+    });
+  return wanted.map((condition) => {
+    const before = crd.status?.conditions?.find(
+      (one) => one.type === condition.type && one.status === condition.status,
+    );
+    return { lastTransitionTime: before?.lastTransitionTime ?? now, ...condition };
+  });
+}

@@ -1,0 +1,239 @@
+// Custom resources from definition to deletion, through the API.
+
+import t from "tap";
+import { until } from "../../../test/harness/until.ts";
+import { type Json, startApi, type TestApi } from "../../../test/harness/api-server.ts";
+
+const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const widgets = "/apis/example.com/v1/namespaces/default/widgets";
+
+const version = (name: string, more: Json = {}) => ({
+  name,
+  served: true,
+  storage: true,
+  subresources: { status: {}, scale: { specReplicasPath: ".spec.size", statusReplicasPath: ".status.size" } },
+  additionalPrinterColumns: [
+    { name: "Size", type: "integer", jsonPath: ".spec.size" },
+    { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+  ],
+  schema: {
+    openAPIV3Schema: {
+      type: "object",
+      required: ["spec"],
+      properties: {
+        spec: {
+          type: "object",
+          required: ["color"],
+          properties: {
+            color: { type: "string", enum: ["red", "blue"] },
+            size: { type: "integer", default: 3, minimum: 1, maximum: 10 },
+            low: { type: "integer" },
+            high: { type: "integer" },
+            name: { type: "string", pattern: "^[a-z]+$" },
+            free: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+          },
+          "x-kubernetes-validations": [
+            {
+              rule: "!has(self.low) || !has(self.high) || self.low <= self.high",
+              message: "low must not be above high",
+            },
+            { rule: "self.color == oldSelf.color", message: "color is immutable" },
+          ],
+        },
+        status: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+      },
+    },
+  },
+  ...more,
+});
+
+const crd = (versions: Json[] = [version("v1")]) => ({
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "widgets.example.com" },
+  spec: {
+    group: "example.com",
+    scope: "Namespaced",
+    names: { plural: "widgets", kind: "Widget", shortNames: ["wd"] },
+    versions,
+  },
+});
+
+const widget = (name: string, spec: Json, more: Json = {}) => ({
+  apiVersion: "example.com/v1",
+  kind: "Widget",
+  metadata: { name },
+  spec,
+  ...more,
+});
+
+async function established(api: TestApi): Promise<void> {
+  await until("the definition to be established", async () => {
+    const { body } = await api.ask("GET", `${crds}/widgets.example.com`);
+    return body.status?.conditions?.some((one: Json) => one.type === "Established" && one.status === "True");
+  });
+}
+
+async function withWidgets(t: Pick<typeof import("tap").t, "teardown" | "equal">, versions?: Json[]): Promise<TestApi> {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const { status, body } = await api.ask("POST", crds, crd(versions));
+  t.equal(status, 201, body.message);
+  if (status === 201) await established(api);
+  return api;
+}
+
+t.test("a custom resource is pruned, defaulted and checked by its schema", async (t) => {
+  const api = await withWidgets(t);
+  const made = await api.ask(
+    "POST",
+    widgets,
+    widget("a", { color: "red", nope: 1, free: { any: "thing" } }, { status: { x: 1 } }),
+  );
+  t.equal(made.status, 201);
+  t.match(made.body.spec, { color: "red", size: 3, free: { any: "thing" } });
+  t.notOk("nope" in made.body.spec);
+  t.equal(made.headers.get("warning"), '299 - "unknown field \\"spec.nope\\""');
+  t.notOk(made.body.status, "status is only set through its own door");
+  t.equal(made.body.metadata.generation, 1);
+  const bad = await api.ask("POST", widgets, widget("b", { color: "green", size: 11, name: "A1" }));
+  t.equal(bad.status, 422);
+  t.match(bad.body.message, /Widget\.example\.com "b" is invalid/);
+  t.match(bad.body.message, /spec\.color: Unsupported value: "green": supported values: "blue", "red"/);
+  t.match(bad.body.message, /spec\.size: Invalid value: 11: spec\.size in body should be less than or equal to 10/);
+  t.match(bad.body.message, /spec\.name in body should match/);
+  const none = await api.ask("POST", widgets, { ...widget("c", {}), spec: undefined });
+  t.match(none.body.message, /spec: Required value/);
+});
+
+t.test("CEL rules hold for new objects and for changes", async (t) => {
+  const api = await withWidgets(t);
+  const bad = await api.ask("POST", widgets, widget("a", { color: "red", low: 5, high: 1 }));
+  t.match(bad.body.message, /spec: Invalid value: "object": low must not be above high/);
+  await api.ask("POST", widgets, widget("a", { color: "red" }));
+  const patch = (spec: Json) =>
+    api.ask("PATCH", `${widgets}/a`, { spec }, { "content-type": "application/merge-patch+json" });
+  t.match((await patch({ color: "blue" })).body.message, /color is immutable/);
+  const grown = await patch({ size: 4 });
+  t.equal(grown.body.metadata.generation, 2);
+});
+
+t.test("a definition whose rule does not compile is refused", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const broken = version("v1");
+  broken.schema.openAPIV3Schema.properties.spec["x-kubernetes-validations"] = [{ rule: "self.nope > 1", message: "" }];
+  const { status, body } = await api.ask("POST", crds, crd([broken]));
+  t.equal(status, 422);
+  t.match(body.message, /undefined field 'nope'/);
+});
+
+t.test("status, scale, tables and discovery work for custom resources", async (t) => {
+  const api = await withWidgets(t);
+  await api.ask("POST", widgets, widget("a", { color: "red" }));
+  const merge = { "content-type": "application/merge-patch+json" };
+  const status = { conditions: [{ type: "Ready", status: "True" }], size: 2 };
+  t.equal((await api.ask("PATCH", `${widgets}/a/status`, { status, spec: { size: 9 } }, merge)).body.spec.size, 3);
+  const scaled = await api.ask("PATCH", `${widgets}/a/scale`, { spec: { replicas: 5 } }, merge);
+  t.match(scaled.body, { kind: "Scale", spec: { replicas: 5 }, status: { replicas: 2 } });
+  const table = await api.ask("GET", widgets, undefined, { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" });
+  t.same(
+    table.body.columnDefinitions.map((one: Json) => one.name),
+    ["Name", "Size", "Ready"],
+  );
+  t.same(table.body.rows[0].cells, ["a", 5, "True"]);
+  const listed = (await api.ask("GET", "/apis/example.com/v1")).body.resources.map((one: Json) => one.name);
+  t.same(listed, ["widgets", "widgets/scale", "widgets/status"]);
+  const index = (await api.ask("GET", "/openapi/v3")).body.paths["apis/example.com/v1"];
+  const document = (await api.ask("GET", index.serverRelativeURL)).body;
+  t.ok(document.components.schemas["com.example.v1.Widget"]);
+  t.equal(
+    (await api.ask("PATCH", `${widgets}/a`, {}, { "content-type": "application/strategic-merge-patch+json" })).status,
+    415,
+  );
+  const v2 = (await api.ask("GET", "/openapi/v2")).body;
+  t.match(v2.definitions["com.example.v1.Widget"], {
+    properties: {
+      metadata: { $ref: "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta" },
+      spec: { properties: { color: { type: "string" } } },
+    },
+    "x-kubernetes-group-version-kind": [{ group: "example.com", version: "v1", kind: "Widget" }],
+  });
+  t.ok(v2.definitions["io.k8s.api.core.v1.Pod"], "beside the built-in kinds");
+  t.match(v2.paths["/apis/example.com/v1/namespaces/{namespace}/widgets/{name}"].patch.parameters[0], { in: "body" });
+});
+
+t.test("an object is shown in every version that is served", async (t) => {
+  const api = await withWidgets(t, [version("v1", { storage: false }), version("v2")]);
+  await api.ask("POST", widgets, widget("a", { color: "red" }));
+  const other = await api.ask("GET", "/apis/example.com/v2/namespaces/default/widgets/a");
+  t.match(other.body, { apiVersion: "example.com/v2", spec: { color: "red" } });
+  t.equal((await api.ask("GET", `${widgets}/a`)).body.apiVersion, "example.com/v1");
+  t.equal((await api.ask("GET", widgets)).body.items[0].apiVersion, "example.com/v1");
+});
+
+t.test("deleting a definition deletes its objects, and then it is gone", async (t) => {
+  const api = await withWidgets(t);
+  await api.ask("POST", widgets, widget("a", { color: "red" }));
+  await api.ask("DELETE", `${crds}/widgets.example.com`);
+  await until("it to be gone", async () => (await api.ask("GET", `${crds}/widgets.example.com`)).status === 404);
+  t.equal((await api.ask("GET", widgets)).status, 404);
+});
+
+t.test("definitions are served again after a restart", async (t) => {
+  const api = await withWidgets(t);
+  await api.ask("POST", widgets, widget("a", { color: "red" }));
+  const again = await startApi({ store: api.store });
+  t.teardown(() => again.close());
+  t.equal((await again.ask("GET", `${widgets}/a`)).status, 200);
+});
+
+t.test("a stricter schema does not refuse what an update leaves alone", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const loose = { type: "integer" };
+  const of = (size: Json, required: string[] = []) => ({
+    type: "object",
+    properties: {
+      spec: {
+        type: "object",
+        required,
+        properties: { size, color: { type: "string" }, list: { type: "array", items: size } },
+      },
+    },
+  });
+  const crd = (schema: Json) => ({
+    metadata: { name: "gauges.example.com" },
+    spec: {
+      group: "example.com",
+      scope: "Namespaced",
+      names: { plural: "gauges", kind: "Gauge" },
+      versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema } }],
+    },
+  });
+  const gauges = "/apis/example.com/v1/namespaces/default/gauges";
+  const merge = { "content-type": "application/merge-patch+json" };
+  await api.ask("POST", crds, crd(of(loose)));
+  await api.ask("POST", gauges, {
+    apiVersion: "example.com/v1",
+    kind: "Gauge",
+    metadata: { name: "a" },
+    spec: { size: 50, list: [50] },
+  });
+  const strict = of({ type: "integer", maximum: 10 }, ["color"]);
+  const { status } = await api.ask("PATCH", `${crds}/gauges.example.com`, crd(strict), merge);
+  t.equal(status, 200);
+  const patch = (body: Json) => api.ask("PATCH", `${gauges}/a`, body, merge);
+  const labels = { metadata: { labels: { x: "y" } } };
+  await until("the new schema to hold", async () => (await patch({ spec: { size: 51 } })).status === 422);
+  t.equal((await patch(labels)).status, 200, "labels may change");
+  const touched = await patch({ spec: { list: [50, 1] } });
+  t.same(
+    touched.body.details.causes.map(({ field }: Json) => field),
+    ["spec.color", "spec.list[0]"],
+    "what changes is held to the new schema, and so is what misses a field",
+  );
+  t.equal((await patch({ spec: { color: "red" } })).status, 200, "the rest stays as it is");
+  t.equal((await patch({ spec: { size: 60 } })).status, 422);
+  t.equal((await patch({ spec: { size: 6 } })).status, 200);
+});

@@ -1,0 +1,257 @@
+// The path of every request: who is it, may they, what do they want, and who answers.
+
+import type { UserInfo } from "../../plugins/kit/admission.ts";
+import type { Call } from "../../plugins/kit/call.ts";
+import { Fault } from "../../plugins/kit/fault.ts";
+import { anonymousUser } from "../auth/anonymous.ts";
+import type { Auditor, AuditTrail } from "../auth/audit/contract.ts";
+import type { Attributes, Authenticator } from "../auth/contract.ts";
+import { impersonate } from "../auth/impersonation.ts";
+import { describeRefusal } from "../auth/rbac/authorizer.ts";
+import type { ResourceDefinition } from "../resources/definition.ts";
+import { addWarnings, type Answer, statusAnswer } from "./answer.ts";
+import { compressed } from "./compress.ts";
+import { deadlineOf, withinDeadline } from "./deadline.ts";
+import { laneOf } from "./lanes.ts";
+import { isDryRun } from "./options.ts";
+import { parsePath, type ResourcePath } from "./path.ts";
+import { isTrue } from "../../plugins/kit/query-flag.ts";
+import type { ApiRequest } from "./request.ts";
+import type { Scope, Services } from "./scope.ts";
+import { forbiddenPath, forbiddenResource, methodNotAllowed, statusOf, unknownPath } from "./status.ts";
+import { answerSubresource } from "./subresources.ts";
+import { answerVirtual } from "./virtual.ts";
+import { createObject } from "./verbs/create.ts";
+import { deleteObject } from "./verbs/delete.ts";
+import { deleteCollection } from "./verbs/delete-collection.ts";
+import { getObject } from "./verbs/get.ts";
+import { listObjects } from "./verbs/list.ts";
+import { patchObject } from "./verbs/patch.ts";
+import { replaceObject } from "./verbs/update.ts";
+import { watchObjects } from "./verbs/watch.ts";
+
+/** Answers requests on paths that are not resources: discovery, health, schemas. Undefined when it is not one of them. */
+export type PathHandler = (request: ApiRequest, user: UserInfo) => Answer | Promise<Answer> | undefined;
+
+export interface Dispatcher {
+  readonly services: Services;
+  readonly authenticators: readonly Authenticator[];
+  readonly paths: PathHandler;
+  readonly audit?: Auditor | undefined;
+}
+
+export async function dispatch(dispatcher: Dispatcher, request: ApiRequest): Promise<Answer> {
+  const trail = dispatcher.audit?.begin(request);
+  const made = await answerOrRefusal(dispatcher, trail?.request ?? request, trail);
+  const complete = trail ? trail.complete(made) : made;
+  const encoding = request.headers.get("accept-encoding");
+  return encoding ? compressed(complete, encoding) : complete;
+}
+
+async function answerOrRefusal(
+  dispatcher: Dispatcher,
+  request: ApiRequest,
+  trail: AuditTrail | undefined,
+): Promise<Answer> {
+  try {
+    return await answer(dispatcher, request, trail);
+  } catch (error) {
+    const status = statusOf(error);
+    if (status.code === 500)
+      dispatcher.services.log.error({ err: error, method: request.method, path: request.path }, "request failed");
+    return statusAnswer(status);
+  }
+}
+
+async function answer(dispatcher: Dispatcher, request: ApiRequest, trail: AuditTrail | undefined): Promise<Answer> {
+  const { services } = dispatcher;
+  const call: Call = { signal: request.signal };
+  const path = parsePath(request.path);
+  const { user, real } = await userOf(dispatcher, request, call);
+  if (!path) {
+    const attributes = { user, verb: request.method.toLowerCase(), path: request.path };
+    trail?.identify(attributes, real);
+    await requireAllowed(services, attributes, call, trail);
+    const found = dispatcher.paths(request, user);
+    if (!found) throw unknownPath();
+    return found;
+  }
+  const verb = verbOf(request, path);
+  const attributes = attributesOf(user, verb, path, request);
+  trail?.identify(attributes, real);
+  await requireAllowed(services, attributes, call, trail);
+  const definition = services.registry.find(path.group, path.version, path.plural);
+  if (!definition) throw unknownPath();
+  if (path.namespace !== "" && !definition.namespaced && path.plural !== "namespaces") throw unknownPath();
+  if (definition.namespaced && path.name !== "" && path.namespace === "") throw unknownPath();
+  const lane = laneOf(attributes);
+  const warnings: string[] = [];
+  const work = (bounded: Call) => {
+    const scope: Scope = {
+      services,
+      request,
+      user,
+      definition,
+      namespace: definition.namespaced ? path.namespace : "",
+      name: path.name,
+      subresource: path.subresource,
+      call: bounded,
+      warnings,
+      dryRun: request.method === "GET" ? false : isDryRun(request.query),
+      ...(trail ? { trail } : {}),
+    };
+    return services.lanes.run(lane, bounded, async () =>
+      path.subresource === "" ? answerVerb(verb, definition, scope) : answerSubresource(verb, path, scope),
+    );
+  };
+  // Callers in this process end their calls themselves; a client may have gone without a word.
+  const isBounded = lane !== "exempt" && request.user === undefined;
+  const deadlineMs = isBounded ? deadlineOf(request.query.get("timeout"), services.deadlineMs) : 0;
+  const made = await measured(services, verb, definition, () =>
+    isBounded ? withinDeadline(services.clock, deadlineMs, call, work) : work(call),
+  );
+  return addWarnings(made, warnings);
+}
+
+async function measured(
+  services: Services,
+  verb: string,
+  definition: ResourceDefinition,
+  work: () => Promise<Answer>,
+): Promise<Answer> {
+  const began = services.clock.monotonic();
+  const record = (code: number) =>
+    services.metrics.record(verb, definition.plural, code, (services.clock.monotonic() - began) / 1000);
+  try {
+    const made = await work();
+    record(made.status);
+    return made;
+  } catch (error) {
+    record(statusOf(error).code ?? 500);
+    throw error;
+  }
+}
+
+/** Authenticates and authorizes a request on a resource without answering it. */
+export async function permit(
+  dispatcher: Dispatcher,
+  request: ApiRequest,
+  path: ResourcePath,
+  call: Call,
+  trail?: AuditTrail,
+): Promise<UserInfo> {
+  const { user, real } = await userOf(dispatcher, request, call);
+  const attributes = attributesOf(user, verbOf(request, path), path, request);
+  trail?.identify(attributes, real);
+  await requireAllowed(dispatcher.services, attributes, call, trail);
+  return user;
+}
+
+/** `real` is who stands behind an impersonated user; the same object where nobody is impersonated. */
+async function userOf(
+  { services, authenticators }: Dispatcher,
+  request: ApiRequest,
+  call: Call,
+): Promise<{ user: UserInfo; real: UserInfo }> {
+  const real = request.user ?? (await authenticate(authenticators, request, call));
+  if (!request.headers.has("impersonate-user") && !request.headers.has("impersonate-group"))
+    return { user: real, real };
+  return { user: await impersonate(real, request.headers, services.authorize, call), real };
+}
+
+async function authenticate(
+  authenticators: readonly Authenticator[],
+  request: ApiRequest,
+  call: Call,
+): Promise<UserInfo> {
+  // A server without authenticators is one for tests and trials: everyone is nobody.
+  if (authenticators.length === 0) return anonymousUser;
+  const credentials = { headers: request.headers, peer: request.peer, path: request.path };
+  for (const authenticator of authenticators) {
+    const user = await authenticator.authenticate(credentials, call);
+    if (user) return user;
+  }
+  throw new Fault("unauthorized", "Unauthorized");
+}
+
+async function requireAllowed(
+  services: Services,
+  attributes: Attributes,
+  call: Call,
+  trail?: AuditTrail,
+): Promise<void> {
+  const { answer, reason } = await services.authorize(attributes, call);
+  trail?.annotate("authorization.k8s.io/decision", answer === "allow" ? "allow" : "forbid");
+  trail?.annotate("authorization.k8s.io/reason", reason);
+  if (answer === "allow") return;
+  const why = describeRefusal(attributes, reason);
+  if (attributes.resource) throw forbiddenResource(attributes.resource, attributes.resource.name, why);
+  throw forbiddenPath(why);
+}
+
+function verbOf(request: ApiRequest, path: ResourcePath): string {
+  switch (request.method) {
+    case "GET":
+    case "HEAD":
+      if (path.isWatch || (path.name === "" && isTrue(request.query.get("watch")))) return "watch";
+      return path.name === "" ? "list" : "get";
+    case "POST":
+      return "create";
+    case "PUT":
+      return "update";
+    case "PATCH":
+      return "patch";
+    case "DELETE":
+      return path.name === "" ? "deletecollection" : "delete";
+    default:
+      throw methodNotAllowed();
+  }
+}
+
+function attributesOf(user: UserInfo, verb: string, path: ResourcePath, { query }: ApiRequest): Attributes {
+  const { group, version, plural, subresource, namespace, name } = path;
+  const fieldSelector = query.get("fieldSelector");
+  const labelSelector = query.get("labelSelector");
+  // Lists and watches of one object by its name are authorized as if they named it.
+  const single = verb === "list" || verb === "watch" || verb === "deletecollection" ? nameIn(fieldSelector) : "";
+  return {
+    user,
+    verb,
+    resource: {
+      group,
+      version,
+      plural,
+      subresource,
+      namespace,
+      name: name === "" ? single : name,
+      ...(fieldSelector ? { fieldSelector } : {}),
+      ...(labelSelector ? { labelSelector } : {}),
+    },
+  };
+}
+
+function nameIn(fieldSelector: string | null): string {
+  return /(?:^|,)metadata\.name==?([^,!=]+)/.exec(fieldSelector ?? "")?.[1] ?? "";
+}
+
+const verbs: Record<string, (scope: Scope) => Promise<Answer>> = {
+  get: getObject,
+  list: listObjects,
+  watch: watchObjects,
+  create: createObject,
+  update: replaceObject,
+  patch: patchObject,
+  delete: deleteObject,
+  deletecollection: deleteCollection,
+};
+
+function answerVerb(verb: string, definition: ResourceDefinition, scope: Scope): Promise<Answer> {
+  const handle = verbs[verb];
+  if (!handle || (definition.verbs && !(definition.verbs as readonly string[]).includes(verb)))
+    throw methodNotAllowed();
+  // POST and the like need a collection, PUT and the like an object.
+  if ((verb === "create") !== (scope.name === "") && (verb === "create" || verb === "update" || verb === "patch"))
+    throw methodNotAllowed();
+  const virtual = scope.services.virtuals.get(`${definition.group}/${definition.plural}`);
+  return virtual ? answerVirtual(virtual, verb, scope) : handle(scope);
+}

@@ -1,0 +1,112 @@
+// Fields that a kind does not have, and fields that stand twice, through every door.
+
+import t from "tap";
+import { type Json, startApi } from "../../test/harness/api-server.ts";
+
+const deployments = "/apis/apps/v1/namespaces/default/deployments";
+const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const widgets = "/apis/example.com/v1/namespaces/default/widgets";
+
+const deployment = (meta: string, spec: string) =>
+  `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"${meta}},"spec":{${spec}"selector":{"matchLabels":{"a":"b"}},
+  "template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"a","image":"x"}]}}}}`;
+
+const widget = (meta: string, spec: string) =>
+  `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"${meta}},"spec":{${spec}}}`;
+
+const crd = (spec: Json) => ({
+  metadata: { name: "widgets.example.com" },
+  spec: {
+    group: "example.com",
+    scope: "Namespaced",
+    names: { plural: "widgets", kind: "Widget" },
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: "object", properties: { spec } } },
+      },
+    ],
+  },
+});
+
+const strict = "?fieldValidation=Strict&fieldManager=m";
+const patchAs = (type: string) => ({ "content-type": `application/${type}` });
+
+t.test("Strict names unknown and duplicate fields of a built-in kind", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const made = await api.ask("POST", deployments + strict, deployment("", '"nope":1,"replicas":2,"replicas":3,'));
+  t.match(made.body.message, /strict decoding error: unknown field "spec\.nope", duplicate field "spec\.replicas"$/);
+  const meta = await api.ask("POST", deployments + strict, deployment(',"nope":1', ""));
+  t.match(meta.body.message, /strict decoding error: unknown field "metadata\.nope"$/);
+  const warned = await api.ask("POST", deployments, deployment(',"nope":1', '"replicas":2,"replicas":3,'));
+  t.equal(warned.status, 201);
+  t.equal(
+    warned.headers.get("warning"),
+    '299 - "unknown field \\"metadata.nope\\"", 299 - "duplicate field \\"spec.replicas\\""',
+  );
+  const rows: [string, string, RegExp][] = [
+    [
+      "merge-patch+json",
+      '{"spec":{"nope":1,"paused":true,"paused":false}}',
+      /"spec\.nope", duplicate field "spec\.paused"/,
+    ],
+    ["strategic-merge-patch+json", '{"spec":{"paused":true,"paused":false}}', /: duplicate field "spec\.paused"/],
+    ["json-patch+json", '[{"op":"add","path":"/spec/nope","value":1}]', /unknown field "spec\.nope"/],
+  ];
+  for (const [type, body, says] of rows) {
+    const patched = await api.ask("PATCH", `${deployments}/d${strict}`, body, patchAs(type));
+    t.equal(patched.status, 400, type);
+    t.match(patched.body.message, says, type);
+    const lax = await api.ask("PATCH", `${deployments}/d?fieldValidation=Ignore`, body, patchAs(type));
+    t.equal(lax.status, 200, `${type} ignored`);
+    t.equal(lax.headers.get("warning"), null);
+  }
+});
+
+t.test("server-side apply owns only fields that there are", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const { body } = await api.ask(
+    "PATCH",
+    `${deployments}/d?fieldManager=m`,
+    deployment("", '"nope":1,'),
+    patchAs("apply-patch+yaml"),
+  );
+  t.match(body, {
+    code: 400,
+    message:
+      "failed to create typed patch object (default/d; apps/v1, Kind=Deployment): .spec.nope: field not declared in schema",
+  });
+});
+
+t.test("custom resources: metadata too, and YAML that says something twice", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  await api.ask("POST", crds, crd({ type: "object", properties: { color: { type: "string" } } }));
+  const made = await api.ask("POST", widgets + strict, widget(',"nope":1', '"color":"a","color":"b","size":1'));
+  t.match(
+    made.body.message,
+    /unknown field "metadata\.nope", unknown field "spec\.size", duplicate field "spec\.color"$/,
+  );
+  const yaml = "\napiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: a\nspec:\n  color: red\n  color: blue\n";
+  const twice = await api.ask("PATCH", `${widgets}/a${strict}`, yaml, patchAs("apply-patch+yaml"));
+  t.match(twice.body, { code: 400, message: /line 8: key "color" already set in map/ });
+  const lax = await api.ask("PATCH", `${widgets}/a?fieldManager=m`, yaml, patchAs("apply-patch+yaml"));
+  t.equal(lax.body.spec?.color, "blue", "the last one holds");
+  t.equal(lax.headers.get("warning"), '299 - "line 8: key \\"color\\" already set in map"');
+  const unknown = await api.ask("PATCH", `${widgets}/a${strict}`, widget(',"nope":1', ""), patchAs("apply-patch+yaml"));
+  t.match(unknown.body.message, /\.metadata\.nope: field not declared in schema$/);
+});
+
+t.test("a review has no table", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const review = { spec: { resourceAttributes: { verb: "get", resource: "pods" } } };
+  const accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
+  const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+  t.match(await api.ask("POST", path, review, { accept }), { status: 406, body: { reason: "NotAcceptable" } });
+  t.equal((await api.ask("POST", path, review)).status, 201);
+});

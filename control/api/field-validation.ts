@@ -1,0 +1,87 @@
+// What happens to fields that the kind does not have: refused, warned of or dropped, as fieldValidation asks.
+
+import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import { groupVersion, type ResourceDefinition } from "../resources/definition.ts";
+import type { Decoded } from "./body.ts";
+import { type Decoding, holdToSchema } from "./schema/decode.ts";
+import { duplicateKeys } from "./schema/duplicates.ts";
+import type { Scope } from "./scope.ts";
+import { badRequest } from "./status.ts";
+
+const objectMeta = "#io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
+type FieldValidation = "Ignore" | "Warn" | "Strict";
+
+function fieldValidation(query: URLSearchParams): FieldValidation {
+  const asked = query.get("fieldValidation") ?? "";
+  if (asked === "") return "Warn";
+  if (asked === "Ignore" || asked === "Warn" || asked === "Strict") return asked;
+  throw badRequest(
+    `fieldValidation: Unsupported value: ${JSON.stringify(asked)}: supported values: "Ignore", "Strict", "Warn"`,
+  );
+}
+
+/** Holds what a client sent to its schema; changes the object in place. */
+export function checkFields(scope: Scope, object: KubeObject, decoded: Decoded): void {
+  const mode = fieldValidation(scope.request.query);
+  report(scope, mode, held(scope, object), duplicatesIn(decoded, mode));
+}
+
+/** The same for what a patch, as it was sent, made of an object. */
+export function checkPatched(scope: Scope, object: KubeObject, patch: Decoded): void {
+  const mode = fieldValidation(scope.request.query);
+  report(scope, mode, held(scope, object), duplicatesIn(patch, mode));
+}
+
+/** Applied objects say what a manager wants to own: a field that nobody has is refused, whatever was asked for. */
+export function checkApplied(scope: Scope, object: KubeObject, decoded: Decoded): void {
+  const mode = fieldValidation(scope.request.query);
+  if (mode === "Strict" && decoded.duplicate !== undefined)
+    throw badRequest(`error decoding YAML: yaml: unmarshal errors:\n  ${decoded.duplicate}`);
+  const { kind } = scope.definition;
+  const decoding = held(scope, object);
+  if (decoding.unknown.length > 0) {
+    const errors = decoding.unknown.map((path) => `.${path}: field not declared in schema`);
+    const text = errors.length === 1 ? errors[0] : `errors:\n  ${errors.join("\n  ")}`;
+    const about = `${scope.namespace}/${scope.name}; ${groupVersion(scope.definition)}, Kind=${kind}`;
+    throw badRequest(`failed to create typed patch object (${about}): ${text}`);
+  }
+  report(scope, mode, decoding, duplicatesIn(decoded, mode));
+}
+
+function duplicatesIn(decoded: Decoded, mode: FieldValidation): string[] {
+  if (mode === "Ignore") return [];
+  if (decoded.isYaml) return decoded.duplicate === undefined ? [] : [decoded.duplicate];
+  return duplicateKeys(decoded.text).map((path) => `duplicate field ${JSON.stringify(path)}`);
+}
+
+function held(scope: Scope, object: KubeObject): Decoding {
+  const { definition, services } = scope;
+  const { schemas } = services;
+  if (definition.holdToSchema) {
+    const own = definition.holdToSchema(object);
+    if (!schemas) return own;
+    // Its metadata is everybody's.
+    const metadata = holdToSchema(object.metadata as Record<string, unknown>, objectMeta, schemas, "metadata");
+    return { unknown: [...metadata.unknown, ...own.unknown], problem: metadata.problem ?? own.problem };
+  }
+  const root = schemas?.root(definition.group, definition.version, definition.kind);
+  return schemas && root ? holdToSchema(object, root, schemas) : { unknown: [], problem: undefined };
+}
+
+function report(scope: Scope, mode: FieldValidation, decoding: Decoding, duplicates: readonly string[]): void {
+  if (decoding.problem) throw cannotHandle(scope.definition, decoding.problem);
+  if (mode === "Ignore") return;
+  const problems = [...decoding.unknown.map((path) => `unknown field ${JSON.stringify(path)}`), ...duplicates];
+  if (problems.length === 0) return;
+  if (mode === "Strict") throw cannotHandle(scope.definition, `strict decoding error: ${problems.join(", ")}`);
+  scope.warnings.push(...problems);
+}
+
+function cannotHandle(definition: ResourceDefinition, why: string) {
+  const { kind } = definition;
+  const version = definition.group === "" ? definition.version : groupVersion(definition);
+  return badRequest(
+    `${kind} in version ${JSON.stringify(version.split("/").at(-1))} cannot be handled as a ${kind}: ${why}`,
+  );
+}

@@ -1,0 +1,183 @@
+// What strangers send: every answer is a Status with the right code, never a 500 or a hang, and the server lives on.
+
+import fc from "fast-check";
+import t from "tap";
+import { type Json, startApi } from "../../test/harness/api-server.ts";
+
+const configMaps = "/api/v1/namespaces/default/configmaps";
+const patchTypes = ["json-patch+json", "merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml"];
+
+t.test("bodies that are not what they claim are refused", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const cases: { name: string; body: string; type?: string; status: number }[] = [
+    { name: "no JSON", body: "{nope", status: 400 },
+    { name: "a list", body: "[]", status: 400 },
+    { name: "a number", body: "7", status: 400 },
+    { name: "null", body: "null", status: 400 },
+    { name: "nothing", body: "", status: 400 },
+    { name: "deep JSON", body: `${'{"a":'.repeat(5000)}1${"}".repeat(5000)}`, status: 400 },
+    { name: "deep lists", body: "[".repeat(100_000), status: 400 },
+    { name: "4 MB", body: JSON.stringify({ data: { a: "x".repeat(4 << 20) } }), status: 413 },
+    { name: "another kind", body: '{"kind":"Pod","apiVersion":"v1"}', status: 400 },
+    { name: "another version", body: '{"kind":"ConfigMap","apiVersion":"v9"}', status: 400 },
+    { name: "metadata of the wrong type", body: '{"metadata":[]}', status: 400 },
+    { name: "a name of the wrong type", body: '{"metadata":{"name":7}}', status: 400 },
+    { name: "labels of the wrong type", body: '{"metadata":{"name":"a","labels":{"a":{}}}}', status: 400 },
+    { name: "an unknown type", body: "<x/>", type: "text/xml", status: 415 },
+    { name: "no protobuf", body: "hello", type: "application/vnd.kubernetes.protobuf", status: 400 },
+    { name: "YAML that is none", body: "a: [", type: "application/yaml", status: 400 },
+    {
+      name: "an alias bomb",
+      type: "application/yaml",
+      status: 400,
+      body: [
+        "a0: &a0 [x,x,x,x,x,x,x,x,x,x]",
+        ...Array.from({ length: 12 }, (_, n) => `a${n + 1}: &a${n + 1} [${`*a${n},`.repeat(10)}]`),
+      ].join("\n"),
+    },
+  ];
+  for (const { name, body, type = "application/json", status } of cases) {
+    const answer = await api.ask("POST", configMaps, body, { "content-type": type });
+    t.equal(answer.status, status, `${name}: ${answer.text.slice(0, 200)}`);
+    t.equal(answer.body.kind, "Status");
+  }
+});
+
+t.test("__proto__ is a key like any other", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const { status, body, text } = await api.ask(
+    "POST",
+    configMaps,
+    '{"metadata":{"name":"p","labels":{"__proto__":"x"}},"data":{"__proto__":"polluted","constructor":"c"}}',
+  );
+  t.equal(status, 422, "a label may not be called so");
+  t.equal(body.reason, "Invalid", text);
+  const made = await api.ask("POST", configMaps, '{"metadata":{"name":"p"},"data":{"__proto__":"kept","a":"b"}}');
+  t.equal(made.status, 201);
+  t.match(made.text, /"__proto__":"kept"/);
+  const merge = { "content-type": "application/merge-patch+json" };
+  const patched = await api.ask(
+    "PATCH",
+    `${configMaps}/p`,
+    '{"data":{"__proto__":"other"},"__proto__":{"polluted":true}}',
+    merge,
+  );
+  t.equal(patched.status, 200);
+  t.notOk(({} as Json).polluted);
+});
+
+t.test("paths with tricks find nothing", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const paths = [
+    "/api/v1/namespaces/default/configmaps/..%2f..%2fsecrets",
+    "/api/v1/namespaces/%2e%2e/configmaps/a",
+    "/api/v1/namespaces/default/configmaps/%00",
+    "/api/v1/namespaces//configmaps/a",
+    "//api/v1/pods",
+    "/apis/apps/v1/__proto__",
+    "/apis/__proto__/v1/pods",
+    "/api/v1/constructor",
+    "/openapi/v3/..%2f..%2fpackage.json",
+  ];
+  for (const path of paths) {
+    const { status } = await api.ask("GET", path);
+    t.ok(status === 404 || status === 400, `${path}: ${status}`);
+  }
+  t.equal((await api.ask("GET", "/api/v1/namespaces/%zz/pods")).status, 400);
+});
+
+t.test("odd queries are refused, not obeyed", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const bad = [
+    "limit=x",
+    "continue=%00",
+    "continue=eyJ2IjoxfQ",
+    "resourceVersion=abc",
+    "labelSelector=%28%28",
+    "fieldSelector=a",
+    "resourceVersionMatch=Never",
+    "watch=true&timeoutSeconds=x",
+  ];
+  for (const query of bad) {
+    const { status, text } = await api.ask("GET", `${configMaps}?${query}`);
+    t.equal(status, 400, `${query}: ${text.slice(0, 100)}`);
+  }
+});
+
+t.test("random bodies and patches never break the server", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  await api.ask("POST", configMaps, { metadata: { name: "target" }, data: { a: "1" } });
+  const keys = fc.constantFrom(
+    "metadata",
+    "data",
+    "kind",
+    "name",
+    "labels",
+    "$patch",
+    "$retainKeys",
+    "op",
+    "path",
+    "value",
+    "__proto__",
+    "finalizers",
+    "managedFields",
+  );
+  const json = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { depthSize: "small" },
+      fc.jsonValue({ maxDepth: 2 }),
+      fc.array(tie("value"), { maxLength: 3 }),
+      fc.dictionary(keys, tie("value"), { maxKeys: 4 }),
+    ),
+  })).value;
+  const isSane = async (answer: Promise<{ status: number; text: string }>) => {
+    const { status, text } = await answer;
+    if (status >= 500) throw new Error(`${status}: ${text}`);
+  };
+  await fc.assert(
+    fc.asyncProperty(json, fc.constantFrom(...patchTypes), async (value, type) => {
+      await isSane(api.ask("POST", configMaps, JSON.stringify(value)));
+      await isSane(
+        api.ask("PATCH", `${configMaps}/target?fieldManager=fuzz`, JSON.stringify(value), {
+          "content-type": `application/${type}`,
+        }),
+      );
+    }),
+    { numRuns: 150 },
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      fc.uint8Array({ maxLength: 200 }),
+      fc.constantFrom("application/json", "application/yaml", "application/vnd.kubernetes.protobuf"),
+      async (bytes, type) => {
+        const body = Buffer.concat([
+          type.endsWith("protobuf") ? Buffer.from("k8s\0") : Buffer.alloc(0),
+          bytes,
+        ]).toString("latin1");
+        await isSane(api.ask("POST", configMaps, body, { "content-type": type }));
+      },
+    ),
+    { numRuns: 200 },
+  );
+  t.equal((await api.ask("GET", "/readyz")).text, "ok");
+});
+
+t.test("a full lane answers 429 and leaves the system's lane open", async (t) => {
+  const tight = { atOnce: 0, waiting: 0 };
+  const api = await startApi({ limits: { system: { atOnce: 5, waiting: 5 }, reading: tight, writing: tight } });
+  t.teardown(() => api.close());
+  const asUser = api.server.fetchAs({ name: "jane", groups: ["system:authenticated"] });
+  const refused = await asUser(new Request(`http://api${configMaps}`));
+  t.equal(refused.status, 429);
+  t.equal(refused.headers.get("retry-after"), "1");
+  t.equal((await api.ask("GET", configMaps)).status, 200);
+  t.match(
+    (await api.ask("GET", "/metrics")).text,
+    /apiserver_request_total\{verb="LIST",resource="configmaps",code="429"\} 1/,
+  );
+});

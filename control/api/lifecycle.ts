@@ -1,0 +1,159 @@
+// The life of an object on its way into the store: stamped at creation, held to its past on update, never resurrected.
+
+import { randomUUID } from "node:crypto";
+import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import { groupVersion, type ResourceDefinition } from "../resources/definition.ts";
+import { deepEqual } from "../resources/equal.ts";
+import { validateMeta } from "../resources/object-meta.ts";
+import { generateName, validateObjectName } from "./name.ts";
+import type { Scope } from "./scope.ts";
+import { badRequest, conflict, invalidObject, modifiedMeanwhile } from "./status.ts";
+
+/** RFC 3339 in whole seconds, as metav1.Time is written. */
+export function timestamp(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}
+
+/** Fills kind and apiVersion, and refuses those of another resource. */
+export function claimKind(object: KubeObject, definition: { group: string; version: string; kind: string }): void {
+  const expected = groupVersion(definition);
+  if (object.apiVersion && object.apiVersion !== expected)
+    throw badRequest(
+      `the API version in the data (${object.apiVersion}) does not match the expected API version (${expected})`,
+    );
+  if (object.kind && object.kind !== definition.kind)
+    throw badRequest(
+      `${object.kind} in version ${JSON.stringify(object.apiVersion ?? expected)} cannot be handled as a ${definition.kind}`,
+    );
+  object.kind = definition.kind;
+  object.apiVersion = expected;
+}
+
+export function claimNamespace(object: KubeObject, scope: Scope): void {
+  const { metadata } = object;
+  if (!scope.definition.namespaced) {
+    if (metadata.namespace) throw badRequest("namespace may not be set on an object of a cluster-wide resource");
+    delete metadata.namespace;
+    return;
+  }
+  if (metadata.namespace && metadata.namespace !== scope.namespace)
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+  metadata.namespace = scope.namespace;
+}
+
+/** Before admission: what the client may not say about a new object is cleared. */
+export function beginCreate(scope: Scope, object: KubeObject): void {
+  const { metadata } = object;
+  if (scope.definition.hasStatus && !scope.definition.keepsStatusOnCreate) delete object.status;
+  if (metadata.resourceVersion) throw badRequest("resourceVersion should not be set on objects to be created");
+  delete metadata.resourceVersion;
+  delete metadata.deletionTimestamp;
+  delete metadata.deletionGracePeriodSeconds;
+  delete metadata.selfLink;
+  delete metadata.generation;
+  metadata.uid = randomUUID();
+  metadata.creationTimestamp = timestamp(scope.services.clock.now());
+}
+
+/** After the mutating admission: the name is made, the kind has its say, and all is checked. */
+export function finishCreate(scope: Scope, object: KubeObject): void {
+  const { definition } = scope;
+  const { metadata } = object;
+  if (!metadata.name && metadata.generateName) metadata.name = generateName(metadata.generateName);
+  definition.prepareCreate?.(object, { user: scope.user, now: scope.services.clock.now() });
+  // Typed clients take it for granted that a status is there, and that its numbers are.
+  if (definition.hasStatus && !definition.statusOnly) object.status ??= structuredClone(definition.newStatus ?? {});
+  if (definition.hasGeneration) metadata.generation = 1;
+  const errors = [
+    ...validateObjectName(definition, metadata.name ?? "", metadata.generateName),
+    ...validateMeta(object, definition.namespaced),
+    ...(definition.validate?.(object) ?? []),
+  ];
+  if (errors.length > 0) throw invalidObject(definition, metadata.name ?? "", errors);
+  scope.warnings.push(...(definition.warnings?.(object) ?? []));
+}
+
+/** Holds the next state to what may not change, or only the server may change. */
+export function beginUpdate(scope: Scope, next: KubeObject, previous: KubeObject): void {
+  const { definition } = scope;
+  const name = previous.metadata.name ?? "";
+  const meta = next.metadata;
+  const before = previous.metadata;
+  if (meta.name && meta.name !== name)
+    throw badRequest(`the name of the object (${meta.name}) does not match the name on the URL (${name})`);
+  if (meta.uid && meta.uid !== before.uid)
+    throw conflict(
+      definition,
+      name,
+      `Precondition failed: UID in precondition: ${meta.uid}, UID in object meta: ${before.uid ?? ""}`,
+    );
+  if (meta.resourceVersion && meta.resourceVersion !== "0" && meta.resourceVersion !== before.resourceVersion)
+    throw conflict(definition, name, modifiedMeanwhile);
+  if (!meta.resourceVersion && definition.needsResourceVersion)
+    throw invalidObject(definition, name, [
+      {
+        type: "FieldValueInvalid",
+        field: "metadata.resourceVersion",
+        message: 'Invalid value: "": must be specified for an update',
+      },
+    ]);
+  meta.name = name;
+  keep(meta, before, "namespace");
+  keep(meta, before, "uid");
+  keep(meta, before, "creationTimestamp");
+  keep(meta, before, "deletionTimestamp");
+  keep(meta, before, "deletionGracePeriodSeconds");
+  keep(meta, before, "generation");
+  keep(meta, before, "generateName");
+  delete meta.selfLink;
+  meta.resourceVersion = before.resourceVersion ?? "";
+}
+
+function keep<K extends string>(target: { [key in K]?: unknown }, source: { [key in K]?: unknown }, key: K): void {
+  if (source[key] === undefined) delete target[key];
+  else target[key] = source[key];
+}
+
+/** Status is only changed through its own door. */
+export function keepStatus(definition: ResourceDefinition, next: KubeObject, previous: KubeObject): void {
+  if (!definition.hasStatus) return;
+  if (previous.status === undefined) delete next.status;
+  else next.status = previous.status;
+}
+
+/** After the mutating admission of an update of the main resource. */
+export function finishUpdate(scope: Scope, next: KubeObject, previous: KubeObject): void {
+  const { definition } = scope;
+  keepStatus(definition, next, previous);
+  definition.prepareUpdate?.(next, previous, { user: scope.user, now: scope.services.clock.now() });
+  countGeneration(definition, next, previous);
+  checkUpdate(scope, next, previous, definition.validate?.(next, previous) ?? []);
+  scope.warnings.push(...(definition.warnings?.(next, previous) ?? []));
+}
+
+export function checkUpdate(
+  scope: Scope,
+  next: KubeObject,
+  previous: KubeObject,
+  own: ReturnType<NonNullable<ResourceDefinition["validate"]>>,
+): void {
+  const errors = [...validateMeta(next, scope.definition.namespaced, previous), ...own];
+  if (errors.length > 0) throw invalidObject(scope.definition, next.metadata.name ?? "", errors);
+}
+
+export function countGeneration(definition: ResourceDefinition, next: KubeObject, previous: KubeObject): void {
+  if (!definition.hasGeneration) return;
+  if (!sameSpec(next, previous)) next.metadata.generation = (previous.metadata.generation ?? 0) + 1;
+}
+
+function sameSpec(next: KubeObject, previous: KubeObject): boolean {
+  const fields = new Set([...Object.keys(next), ...Object.keys(previous)]);
+  for (const field of ["metadata", "status", "kind", "apiVersion"]) fields.delete(field);
+  return [...fields].every((field) => deepEqual(next[field], previous[field]));
+}
+
+/** The checks that must wait, after those that need not. */
+export async function checkLater({ definition }: Scope, object: KubeObject): Promise<void> {
+  const errors = (await definition.validateLater?.(object)) ?? [];
+  if (errors.length > 0) throw invalidObject(definition, object.metadata.name ?? "", errors);
+}

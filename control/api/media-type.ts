@@ -1,0 +1,61 @@
+// Content negotiation: which form of an answer a client wants, and which form a body has.
+
+import { notAcceptable } from "./status.ts";
+
+export interface MediaType {
+  readonly type: string;
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** Reads one media type with its parameters; order and spaces do not matter. */
+export function parseMediaType(text: string): MediaType {
+  const [type = "", ...rest] = text.split(";");
+  const parameters: Record<string, string> = Object.create(null);
+  for (const part of rest) {
+    const equals = part.indexOf("=");
+    if (equals > 0) parameters[part.slice(0, equals).trim().toLowerCase()] = part.slice(equals + 1).trim();
+  }
+  return { type: type.trim().toLowerCase(), parameters };
+}
+
+export interface Wanted {
+  readonly encoding: "json" | "yaml";
+  /** Undefined for the object itself. */
+  readonly as: "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList" | undefined;
+  readonly version: string;
+}
+
+const plainJson: Wanted = { encoding: "json", as: undefined, version: "" };
+const knownForms = new Set(["Table", "PartialObjectMetadata", "PartialObjectMetadataList"]);
+const seen = new Map<string, Wanted>();
+
+/** The first acceptable form, in the client's order. */
+export function wantedForm(accept: string | null): Wanted {
+  if (!accept || accept === "application/json" || accept === "*/*") return plainJson;
+  const known = seen.get(accept);
+  if (known) return known;
+  const wanted = negotiate(accept);
+  // Clients send few different headers; a hostile one must not fill the memory.
+  if (seen.size < 100) seen.set(accept, wanted);
+  return wanted;
+}
+
+function negotiate(accept: string): Wanted {
+  for (const clause of accept.split(",")) {
+    const { type, parameters } = parseMediaType(clause);
+    const encoding = encodingOf(type);
+    if (!encoding) continue;
+    const as = parameters.as;
+    if (as === undefined) return { encoding, as: undefined, version: "" };
+    const version = parameters.v ?? "";
+    if (parameters.g === "meta.k8s.io" && (version === "v1" || version === "v1beta1") && knownForms.has(as))
+      return { encoding, as: as as "Table", version };
+  }
+  throw notAcceptable(["application/json", "application/yaml"]);
+}
+
+function encodingOf(type: string): "json" | "yaml" | undefined {
+  if (type === "application/json" || type === "*/*" || type === "application/*") return "json";
+  if (type === "application/yaml") return "yaml";
+  return undefined;
+}

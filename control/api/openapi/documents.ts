@@ -1,0 +1,94 @@
+// Whole OpenAPI documents: v3 for one group and version, v2 for everything.
+
+import { groupVersion, listKindOf, type ResourceDefinition } from "../../resources/definition.ts";
+import { modelOf } from "./annotate.ts";
+import { pathItems } from "./path-items.ts";
+import { itemV2 } from "./version-2.ts";
+import type { JsonSchema, Models } from "./read-models.ts";
+
+type Json = Record<string, unknown>;
+
+export interface Info {
+  readonly title: string;
+  readonly version: string;
+}
+
+/** Every model that the given ones need, themselves included. */
+function closure(models: Models, roots: Iterable<string>): Models {
+  const found: Models = new Map();
+  const open = [...roots];
+  for (let name = open.pop(); name !== undefined; name = open.pop()) {
+    const schema = models.get(name);
+    if (!schema || found.has(name)) continue;
+    found.set(name, schema);
+    open.push(...references(schema));
+  }
+  return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function references(schema: JsonSchema): string[] {
+  return [
+    ...(schema.$ref ? [schema.$ref] : []),
+    ...(schema.items ? references(schema.items) : []),
+    ...(schema.additionalProperties ? references(schema.additionalProperties) : []),
+    ...Object.values(schema.properties ?? {}).flatMap(references),
+  ];
+}
+
+/** References as the given version of OpenAPI writes them. In v3 they carry siblings only inside allOf. */
+function resolved(schema: JsonSchema, version: "v2" | "v3"): Json {
+  const { $ref, items, additionalProperties, properties, ...rest } = schema;
+  const below: Json = { ...rest };
+  if (items) below.items = resolved(items, version);
+  if (additionalProperties) below.additionalProperties = resolved(additionalProperties, version);
+  if (properties)
+    below.properties = Object.fromEntries(
+      Object.entries(properties).map(([name, property]) => [name, resolved(property, version)]),
+    );
+  if (!$ref) return below;
+  if (version === "v2") return { ...below, $ref: `#/definitions/${$ref}` };
+  const reference = { $ref: `#/components/schemas/${$ref}` };
+  return Object.keys(below).length === 0 ? reference : { ...below, allOf: [reference] };
+}
+
+const always = ["Status", "DeleteOptions", "Patch", "WatchEvent", "APIResourceList"].map(
+  (name) => `io.k8s.apimachinery.pkg.apis.meta.v1.${name}`,
+);
+
+function namesOf(
+  models: Models,
+  definition: ResourceDefinition,
+): { object: string | undefined; list: string | undefined } {
+  return {
+    object: modelOf(models, definition),
+    list: modelOf(models, { ...definition, kind: listKindOf(definition) }),
+  };
+}
+
+export function documentV3(models: Models, definitions: readonly ResourceDefinition[], info: Info): Json {
+  const roots = definitions
+    .flatMap((definition) => Object.values(namesOf(models, definition)))
+    .filter((name) => name !== undefined);
+  const schemas = [...closure(models, [...roots, ...always])].map(([name, schema]) => [name, resolved(schema, "v3")]);
+  const paths = Object.assign(
+    {},
+    ...definitions.map((definition) => pathItems(definition, namesOf(models, definition))),
+  ) as Json;
+  return { openapi: "3.0.0", info, paths, components: { schemas: Object.fromEntries(schemas) } };
+}
+
+export function documentV2(models: Models, definitions: readonly ResourceDefinition[], info: Info): Json {
+  const roots = definitions
+    .flatMap((definition) => Object.values(namesOf(models, definition)))
+    .filter((name) => name !== undefined);
+  const schemas = [...closure(models, [...roots, ...always])].map(([name, schema]) => [name, resolved(schema, "v2")]);
+  const paths: Json = {};
+  for (const definition of definitions)
+    for (const [path, item] of Object.entries(pathItems(definition, namesOf(models, definition))))
+      paths[path] = itemV2(item);
+  return { swagger: "2.0", info, paths, definitions: Object.fromEntries(schemas) };
+}
+
+export function openApiPath(definition: { group: string; version: string }): string {
+  return definition.group === "" ? `api/${definition.version}` : `apis/${groupVersion(definition)}`;
+}

@@ -1,0 +1,105 @@
+// Answers /openapi/v3 and /openapi/v2 from the documents that the set-up made; custom resources add theirs.
+
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { type Answer, bytesAnswer, jsonAnswer } from "../answer.ts";
+import { parseMediaType } from "../media-type.ts";
+import type { ApiRequest } from "../request.ts";
+import { encodeV2 } from "./gnostic.ts";
+
+/** Documents made at run time: by path (`apis/example.com/v1`), with whatever tells one state of it from another. */
+export interface CustomDocuments {
+  paths(): Map<string, string>;
+  document(path: string): unknown;
+  /** What stands in v2 beside the built-in. */
+  addedToV2(): { paths: Record<string, unknown>; definitions: Record<string, unknown> };
+}
+
+// Clients ask for `…v2@v1.0+protobuf`, which Go itself refuses to parse in an answer; upstream answers with a dot.
+const v2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
+export class OpenApi {
+  readonly #folder: string;
+  readonly #custom: CustomDocuments;
+  #index: Record<string, string> | undefined;
+
+  constructor(folder: string, custom: CustomDocuments) {
+    this.#folder = folder;
+    this.#custom = custom;
+  }
+
+  /** Undefined for other paths, and for documents that are not there. */
+  answer(request: ApiRequest): Answer | undefined {
+    const { path } = request;
+    if (path === "/openapi/v3" || path === "/openapi/v3/") return this.#root();
+    if (path.startsWith("/openapi/v3/")) return this.#version3(request, decodeURIComponent(path.slice(12)));
+    if (path === "/openapi/v2") return this.#version2(request);
+    return undefined;
+  }
+
+  #builtins(): Record<string, string> {
+    if (!this.#index) {
+      const file = join(this.#folder, "index.json");
+      this.#index = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Record<string, string>) : {};
+    }
+    return this.#index;
+  }
+
+  #root(): Answer {
+    const hashes = new Map(Object.entries(this.#builtins()));
+    for (const [path, state] of this.#custom.paths()) hashes.set(path, hashOf(state + (hashes.get(path) ?? "")));
+    const paths = Object.fromEntries(
+      [...hashes].map(([path, hash]) => [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` }]),
+    );
+    return jsonAnswer({ paths });
+  }
+
+  #version3(request: ApiRequest, path: string): Answer | undefined {
+    if (this.#custom.paths().has(path)) return jsonAnswer(this.#custom.document(path));
+    const hash = this.#builtins()[path];
+    if (!hash) return undefined;
+    const answer = this.#file(request, `v3-${path.replaceAll("/", "_")}.json.gz`, "application/json");
+    if (answer && request.query.get("hash") === hash) answer.headers["cache-control"] = "public, immutable";
+    if (answer) answer.headers.etag = `"${hash}"`;
+    return answer;
+  }
+
+  #version2(request: ApiRequest): Answer | undefined {
+    const types = (request.headers.get("accept") ?? "").split(",").map((one) => parseMediaType(one).type);
+    const asProtobuf = types.some((type) => type.includes("proto-openapi.spec.v2"));
+    const name = asProtobuf ? "v2.pb.gz" : "v2.json.gz";
+    const type = asProtobuf ? v2Protobuf : "application/json";
+    const file = join(this.#folder, name);
+    if (this.#custom.paths().size === 0 || !existsSync(file)) return this.#file(request, name, type);
+    const builtin = gunzipSync(readFileSync(file));
+    const added = this.#custom.addedToV2();
+    return bytesAnswer(asProtobuf ? [builtin, encodeV2(added)] : withAdded(builtin.toString("utf8"), added), 200, type);
+  }
+
+  /** The files are kept compressed and mostly sent so; they are read each time, which is rare. */
+  #file(request: ApiRequest, name: string, type: string): Answer | undefined {
+    const file = join(this.#folder, name);
+    if (!existsSync(file)) return undefined;
+    const zipped = readFileSync(file);
+    const takesZipped = (request.headers.get("accept-encoding") ?? "").includes("gzip");
+    const answer = bytesAnswer(takesZipped ? zipped : gunzipSync(zipped), 200, type);
+    if (takesZipped) answer.headers["content-encoding"] = "gzip";
+    answer.headers.vary = "Accept-Encoding, Accept";
+    return answer;
+  }
+}
+
+/** The generated document begins with its paths behind a short head, and ends with its definitions: both are added to as text. */
+function withAdded(document: string, added: ReturnType<CustomDocuments["addedToV2"]>): string {
+  const mark = '"paths":{';
+  const pathsAt = document.indexOf(mark) + mark.length;
+  const paths = JSON.stringify(added.paths).slice(1, -1);
+  const definitions = JSON.stringify(added.definitions).slice(1, -1);
+  return `${document.slice(0, pathsAt)}${paths},${document.slice(pathsAt, -2)},${definitions}}}`;
+}
+
+function hashOf(text: string): string {
+  return createHash("sha512").update(text).digest("hex").toUpperCase();
+}

@@ -1,0 +1,18 @@
+// ApiRequest is one request as the API path reads it, whatever carried it: a socket, or a call in the same process.
+
+import type { UserInfo } from "../../plugins/kit/admission.ts";
+import type { Peer } from "../../plugins/kit/platform/http-server.ts";
+
+export interface ApiRequest {
+  readonly method: string;
+  /** Undecoded. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: Headers;
+  readonly signal: AbortSignal;
+  readonly peer: Peer;
+  /** Set for callers in the same process, whose identity is given; they are not authenticated again. */
+  readonly user?: UserInfo;
+  /** The whole body; Fault when it is larger than allowed or ends too early. May be called once. */
+  body(): Promise<Uint8Array>;
+}

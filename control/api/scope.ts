@@ -1,0 +1,79 @@
+// Scope is one request on one resource while it is being answered; Services is what the server gives to all of them.
+
+import type { AdmissionPlugin, UserInfo } from "../../plugins/kit/admission.ts";
+import type { Call } from "../../plugins/kit/call.ts";
+import type { Clock } from "../../plugins/kit/clock.ts";
+import type { Log } from "../../plugins/kit/log.ts";
+import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { AuditTrail } from "../auth/audit/contract.ts";
+import type { Attributes, Decision } from "../auth/contract.ts";
+import type { ResourceDefinition } from "../resources/definition.ts";
+import type { Entry } from "../storage/entry.ts";
+import type { ObjectStorage } from "../storage/object-storage.ts";
+import type { WatchCache } from "../storage/watch-cache.ts";
+import type { Store } from "../../plugins/kit/store.ts";
+import type { Lanes } from "./lanes.ts";
+import type { ApiMetrics } from "./metrics.ts";
+import type { Registry } from "./registry.ts";
+import type { Shapes } from "./apply/shape.ts";
+import type { Schemas } from "./schema/schemas.ts";
+import type { ApiRequest } from "./request.ts";
+import type { Snapshots } from "./snapshots.ts";
+import type { SubresourceHandler } from "./subresources.ts";
+import type { VirtualResource } from "./virtual.ts";
+import type { Watches } from "./watches.ts";
+
+export interface Services {
+  readonly registry: Registry;
+  readonly store: Store;
+  readonly cache: WatchCache;
+  readonly snapshots: Snapshots;
+  readonly watches: Watches;
+  readonly lanes: Lanes;
+  readonly metrics: ApiMetrics;
+  readonly storage: ObjectStorage;
+  readonly clock: Clock;
+  /** The longest that a request may take, watches and connections excepted. */
+  readonly deadlineMs: number;
+  readonly log: Log;
+  /** Absent when the set-up has not made them. */
+  readonly schemas: Schemas | undefined;
+  readonly shapes: Shapes | undefined;
+  readonly admission: readonly AdmissionPlugin[];
+  /** Resources that are answered instead of stored, by `group/plural`. */
+  readonly virtuals: ReadonlyMap<string, VirtualResource>;
+  readonly subresources: ReadonlyMap<string, SubresourceHandler>;
+  authorize(attributes: Attributes, call: Call): Promise<Decision>;
+}
+
+export interface Scope {
+  readonly services: Services;
+  readonly request: ApiRequest;
+  readonly user: UserInfo;
+  readonly definition: ResourceDefinition;
+  /** Empty for cluster-wide resources and for requests on all namespaces. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly subresource: string;
+  readonly call: Call;
+  /** Shown to the client as `Warning` headers. */
+  readonly warnings: string[];
+  readonly dryRun: boolean;
+  /** Where the request is audited. */
+  readonly trail?: AuditTrail;
+}
+
+/** The object of an entry in the version that the request speaks. Shared unless a conversion made it: never change it. */
+export function objectOf(definition: ResourceDefinition, entry: Entry): KubeObject {
+  return definition.fromStored ? definition.fromStored(entry.copy()) : entry.object;
+}
+
+/** The same, as a copy that the caller owns. */
+export function copyOf(definition: ResourceDefinition, entry: Entry): KubeObject {
+  const copy = entry.copy();
+  return definition.fromStored ? definition.fromStored(copy) : copy;
+}
+
+export function toStored(definition: ResourceDefinition, object: KubeObject): KubeObject {
+  return definition.toStored ? definition.toStored(object) : object;
+}

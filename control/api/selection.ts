@@ -1,0 +1,77 @@
+// Which objects of a resource a list, watch or deletecollection speaks of.
+
+import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import { isFault } from "../../plugins/kit/fault.ts";
+import { parseFieldSelector, parseLabelSelector } from "../../plugins/kit/selector.ts";
+import type { ResourceDefinition } from "../resources/definition.ts";
+import type { Entry } from "../storage/entry.ts";
+import { objectOf, type Scope } from "./scope.ts";
+import { badRequest } from "./status.ts";
+
+export interface Selection {
+  /** Undefined matches everything. */
+  readonly matches: ((entry: Entry) => boolean) | undefined;
+  /** Set when the selectors allow at most one object: its name. */
+  readonly name: string | undefined;
+}
+
+export function selectionOf(scope: Scope): Selection {
+  const { query } = scope.request;
+  const labelText = query.get("labelSelector") ?? "";
+  const fieldText = query.get("fieldSelector") ?? "";
+  if (labelText === "" && fieldText === "") return { matches: undefined, name: undefined };
+  const { definition } = scope;
+  const labels = labelText === "" ? undefined : parse(() => parseLabelSelector(labelText));
+  const fields = fieldText === "" ? undefined : parse(() => parseFieldSelector(fieldText));
+  for (const { field } of fields?.requirements ?? [])
+    if (!isSelectable(definition, field))
+      throw badRequest(
+        `Unable to find ${JSON.stringify(`${definition.group === "" ? "" : `${definition.group}/`}${definition.version}, Resource=${definition.plural}`)} that match label selector ${JSON.stringify(labelText)}, field selector ${JSON.stringify(fieldText)}: field label not supported: ${field}`,
+      );
+  const name = fields?.requirements.find(({ field, op }) => field === "metadata.name" && op === "=")?.value;
+  const others =
+    fields?.requirements.filter(({ field }) => field !== "metadata.name" && field !== "metadata.namespace") ?? [];
+  const needles = [
+    ...(labels?.requirements ?? [])
+      .filter(({ operator, values }) => operator === "=" && values.length === 1)
+      .map(({ key, values }) => `${JSON.stringify(key)}:${JSON.stringify(values[0])}`),
+    ...others.filter(({ op, value }) => op === "=" && isText(value)).map(({ value }) => JSON.stringify(value)),
+  ].map((text) => Buffer.from(text));
+  const matches = (entry: Entry): boolean => {
+    for (const { field, op, value } of fields?.requirements ?? []) {
+      if (field === "metadata.name" && (entry.name === value) !== (op === "=")) return false;
+      if (field === "metadata.namespace" && (entry.namespace === value) !== (op === "=")) return false;
+    }
+    if (!labels && others.length === 0) return true;
+    // Reading an object costs much more than seeing that what is asked for stands nowhere in it.
+    if (!entry.hasObject && needles.some((needle) => !entry.value.includes(needle))) return false;
+    const object = objectOf(definition, entry);
+    if (labels && !labels.matches(object.metadata.labels)) return false;
+    return others.every(({ field, op, value }) => (fieldOf(definition, object, field) === value) === (op === "="));
+  };
+  return { matches, name };
+}
+
+/** Numbers and booleans are not written as text in an object, and an empty value may be an absent one. */
+function isText(value: string): boolean {
+  return value !== "" && !/^(true|false|-?\d+)$/.test(value);
+}
+
+function isSelectable(definition: ResourceDefinition, field: string): boolean {
+  if (field === "metadata.name") return true;
+  if (field === "metadata.namespace") return definition.namespaced;
+  return definition.selectable !== undefined && Object.hasOwn(definition.selectable, field);
+}
+
+function fieldOf(definition: ResourceDefinition, object: KubeObject, field: string): string {
+  return definition.selectable?.[field]?.(object) ?? "";
+}
+
+function parse<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (isFault(error)) throw badRequest(error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,85 @@
+// POST: a new object.
+
+import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import { storageOf } from "../../resources/definition.ts";
+import { localKey } from "../../storage/keys.ts";
+import { mutate, validate } from "../admit.ts";
+import type { Answer } from "../answer.ts";
+import { trackCreate } from "../apply/track.ts";
+import { asObject, decodeBody } from "../body.ts";
+import { checkFields } from "../field-validation.ts";
+import { objectAnswer } from "../forms.ts";
+import { beginCreate, checkLater, claimKind, claimNamespace, finishCreate } from "../lifecycle.ts";
+import { writeOptions } from "../options.ts";
+import { type Scope, toStored } from "../scope.ts";
+import { alreadyExists, invalidObject, methodNotAllowed } from "../status.ts";
+import { entryAnswer } from "./get.ts";
+import { invalid } from "../../resources/field-error.ts";
+import { generateName } from "../name.ts";
+
+/** A generated name that is taken is tried again with another, so often. */
+const nameAttempts = 8;
+
+export async function createObject(scope: Scope): Promise<Answer> {
+  if (scope.definition.namespaced && scope.namespace === "") throw methodNotAllowed();
+  const options = writeOptions(scope, "CreateOptions");
+  const decoded = decodeBody(await scope.request.body(), scope.request.headers.get("content-type"));
+  const object = asObject(decoded.value);
+  claimKind(object, scope.definition);
+  checkFields(scope, object, decoded);
+  return storeNew(scope, object, options);
+}
+
+/** Takes a decoded object of the right kind through defaults, admission and checks into the store. */
+export async function storeNew(
+  scope: Scope,
+  object: KubeObject,
+  options: KubeObject,
+  track = trackCreate,
+): Promise<Answer> {
+  const { definition, services } = scope;
+  claimNamespace(object, scope);
+  definition.defaults?.(object);
+  beginCreate(scope, object);
+  track(scope, object);
+  const admitted = { operation: "CREATE" as const, object, options };
+  await mutate(scope, admitted);
+  finishCreate(scope, object);
+  await checkLater(scope, object);
+  await validate(scope, admitted);
+  const ref = storageOf(definition);
+  const isGenerated =
+    Boolean(object.metadata.generateName) && object.metadata.name?.startsWith(object.metadata.generateName ?? "");
+  for (let attempt = 1; ; attempt++) {
+    const name = object.metadata.name ?? "";
+    const reservation = definition.reserve?.(object, undefined);
+    try {
+      if (scope.dryRun) {
+        reservation?.undo();
+        if (services.cache.cache(ref).get(localKey(object.metadata.namespace ?? "", name)))
+          throw alreadyExists(definition, name);
+        return objectAnswer(scope, () => object, undefined, 201);
+      }
+      const stored = toStored(definition, object);
+      const entry = await services.storage.create(ref, object.metadata.namespace ?? "", name, stored, scope.call);
+      if (entry) {
+        reservation?.keep();
+        return entryAnswer(scope, entry, 201);
+      }
+    } catch (error) {
+      reservation?.undo();
+      throw error;
+    }
+    reservation?.undo();
+    if (!isGenerated || attempt === nameAttempts) throw alreadyExists(definition, name);
+    object.metadata.name = generateName(object.metadata.generateName ?? "");
+  }
+}
+
+/** The body of a subresource that is created on an object must name it, or no one. */
+export function requireSameName(scope: Scope, object: KubeObject): void {
+  if (object.metadata.name && object.metadata.name !== scope.name)
+    throw invalidObject(scope.definition, scope.name, [
+      invalid("metadata.name", object.metadata.name, "name must match the one on the URL"),
+    ]);
+}

@@ -1,0 +1,65 @@
+// PATCH: JSON patch, merge patch, strategic merge patch and server-side apply.
+
+import { isFault } from "../../../plugins/kit/fault.ts";
+import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import { applyJsonPatch } from "../../../plugins/kit/patch/json-patch.ts";
+import { applyMergePatch } from "../../../plugins/kit/patch/merge-patch.ts";
+import { applyStrategicPatch } from "../../../plugins/kit/patch/strategic-patch.ts";
+import { groupVersion } from "../../resources/definition.ts";
+import type { Answer } from "../answer.ts";
+import { applyObject } from "../apply/apply.ts";
+import { asObject, type Decoded, decodeJson } from "../body.ts";
+import { checkPatched } from "../field-validation.ts";
+import { claimKind } from "../lifecycle.ts";
+import { parseMediaType } from "../media-type.ts";
+import { writeOptions } from "../options.ts";
+import type { Scope } from "../scope.ts";
+import { badRequest, failure, notFound, unsupportedMediaType } from "../status.ts";
+import { updateObject } from "./update.ts";
+import { Fault } from "../../../plugins/kit/fault.ts";
+
+type PatchFunction = (document: KubeObject, patch: unknown, scope: Scope) => unknown;
+
+const patchTypes: Record<string, PatchFunction> = {
+  "application/json-patch+json": (document, patch) => applyJsonPatch(document, patch),
+  "application/merge-patch+json": (document, patch) => applyMergePatch(document, patch),
+  "application/strategic-merge-patch+json": (document, patch, { definition }) =>
+    applyStrategicPatch(document, patch, `${groupVersion(definition)}/${definition.kind}`),
+};
+
+export async function patchObject(scope: Scope): Promise<Answer> {
+  const type = parseMediaType(scope.request.headers.get("content-type") ?? "").type;
+  if (type === "application/apply-patch+yaml" || type === "application/apply-patch+json") return applyObject(scope);
+  const apply = Object.hasOwn(patchTypes, type) ? patchTypes[type] : undefined;
+  if (!apply || (scope.definition.isCustom && type === "application/strategic-merge-patch+json"))
+    throw unsupportedMediaType([
+      ...Object.keys(patchTypes).filter((name) => !scope.definition.isCustom || !name.includes("strategic")),
+      "application/apply-patch+yaml",
+    ]);
+  const options = writeOptions(scope, "PatchOptions");
+  if (scope.request.query.has("force"))
+    throw badRequest(
+      'PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch',
+    );
+  const patch = decodeJson(await scope.request.body());
+  const answer = await updateObject(scope, {
+    options,
+    next: (previous) => patched(scope, previous, patch, apply),
+  });
+  if (!answer) throw notFound(scope.definition, scope.name);
+  return answer;
+}
+
+function patched(scope: Scope, previous: KubeObject, patch: Decoded, apply: PatchFunction): KubeObject {
+  let next: unknown;
+  try {
+    next = apply(previous, patch.value, scope);
+  } catch (error) {
+    if (!isFault(error, "invalid")) throw error;
+    throw new Fault("invalid", error.message, { details: failure(422, "Invalid", error.message, {}) });
+  }
+  const object = asObject(next);
+  claimKind(object, scope.definition);
+  checkPatched(scope, object, patch);
+  return object;
+}

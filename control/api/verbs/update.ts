@@ -1,0 +1,149 @@
+// PUT and PATCH of an object or a part of it: the next state is made from the newest one, and made again when someone was quicker.
+
+import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { ResourceDefinition } from "../../resources/definition.ts";
+import { storageOf } from "../../resources/definition.ts";
+import type { Entry } from "../../storage/entry.ts";
+import type { Change } from "../../storage/object-storage.ts";
+import { mutate, validate } from "../admit.ts";
+import type { Answer } from "../answer.ts";
+import { trackUpdate } from "../apply/track.ts";
+import { asObject, decodeBody } from "../body.ts";
+import { checkFields } from "../field-validation.ts";
+import { objectAnswer } from "../forms.ts";
+import {
+  beginUpdate,
+  checkLater,
+  checkUpdate,
+  claimKind,
+  claimNamespace,
+  countGeneration,
+  finishUpdate,
+  keepStatus,
+} from "../lifecycle.ts";
+import { writeOptions } from "../options.ts";
+import { copyOf, objectOf, type Scope, toStored } from "../scope.ts";
+import { badRequest, notFound } from "../status.ts";
+import { storeNew } from "./create.ts";
+import { entryAnswer, scopeNamespace } from "./get.ts";
+
+export interface Update {
+  /** Makes the next state; it owns neither `previous` nor anything in it. May be called more than once. */
+  next(previous: KubeObject): KubeObject | Promise<KubeObject>;
+  readonly options: KubeObject;
+  /** Records who changed which fields; what a plain write does when absent. */
+  track?(scope: Scope, next: KubeObject, previous: KubeObject): void;
+}
+
+export async function replaceObject(scope: Scope): Promise<Answer> {
+  const options = writeOptions(scope, "UpdateOptions");
+  const body = await scope.request.body();
+  const contentType = scope.request.headers.get("content-type");
+  const decoded = decodeBody(body, contentType);
+  const first = asObject(decoded.value);
+  claimKind(first, scope.definition);
+  checkFields(scope, first, decoded);
+  claimNamespace(first, scope);
+  if (!first.metadata.name) throw badRequest("name must be provided");
+  if (first.metadata.name !== scope.name)
+    throw badRequest(
+      `the name of the object (${first.metadata.name}) does not match the name on the URL (${scope.name})`,
+    );
+  const text = JSON.stringify(first);
+  const answer = await updateObject(scope, { options, next: () => JSON.parse(text) as KubeObject });
+  if (answer) return answer;
+  if (!scope.definition.createsOnUpdate || scope.subresource !== "") throw notFound(scope.definition, scope.name);
+  return storeNew(scope, JSON.parse(text) as KubeObject, options);
+}
+
+/** Undefined when there is no such object. */
+export async function updateObject(scope: Scope, update: Update): Promise<Answer | undefined> {
+  const { definition, services } = scope;
+  let dryObject: KubeObject | undefined;
+  let undo: (() => void) | undefined;
+  let keep: (() => void) | undefined;
+  try {
+    const result = await services.storage.update(
+      storageOf(definition),
+      scopeNamespace(scope),
+      scope.name,
+      async (current) => {
+        undo?.();
+        undo = undefined;
+        const made = await makeNext(scope, update, current);
+        const reservation = definition.reserve?.(made, objectOf(definition, current));
+        undo = reservation?.undo;
+        keep = reservation?.keep;
+        const change = changeTo(definition, made);
+        if (!scope.dryRun) return change;
+        reservation?.undo();
+        dryObject = made;
+        return { do: "nothing" };
+      },
+      scope.call,
+    );
+    if (!result) return undefined;
+    if (dryObject) return objectAnswer(scope, () => dryObject as KubeObject, undefined, 200);
+    keep?.();
+    undo = undefined;
+    return entryAnswer(scope, result.entry, 200);
+  } finally {
+    undo?.();
+  }
+}
+
+/** An object that is being deleted goes when the last that holds it lets go. */
+function changeTo(definition: ResourceDefinition, object: KubeObject): Change {
+  const { metadata } = object;
+  if (
+    metadata.deletionTimestamp !== undefined &&
+    (metadata.finalizers?.length ?? 0) === 0 &&
+    (metadata.deletionGracePeriodSeconds ?? 0) === 0 &&
+    !definition.isHeld?.(object)
+  )
+    return { do: "delete" };
+  return { do: "put", object: toStored(definition, object) };
+}
+
+async function makeNext(scope: Scope, update: Update, current: Entry): Promise<KubeObject> {
+  const { definition, subresource } = scope;
+  const previous = objectOf(definition, current);
+  let next = await update.next(copyOf(definition, current));
+  beginUpdate(scope, next, previous);
+  definition.defaults?.(next);
+  const context = { user: scope.user, now: scope.services.clock.now() };
+  const part = subresource === "" || subresource === "status" ? undefined : definition.parts?.[subresource];
+  if (part) next = part.prepare(next, copyOf(definition, current), context);
+  else if (subresource === "status") next = statusUpdate(definition, next, copyOf(definition, current));
+  else keepStatus(definition, next, previous);
+  (update.track ?? trackUpdate)(scope, next, previous);
+  const admitted = { operation: "UPDATE" as const, object: next, oldObject: previous, options: update.options };
+  await mutate(scope, admitted);
+  if (part) {
+    countGeneration(definition, next, previous);
+    checkUpdate(scope, next, previous, part.validate?.(next, previous) ?? []);
+  } else if (subresource === "status") {
+    checkUpdate(scope, next, previous, definition.validateStatus?.(next, previous) ?? []);
+  } else {
+    finishUpdate(scope, next, previous);
+    await checkLater(scope, next);
+  }
+  await validate(scope, admitted);
+  return next;
+}
+
+/** Of a status update only status counts, and for most kinds labels and annotations. */
+function statusUpdate(definition: ResourceDefinition, next: KubeObject, previous: KubeObject): KubeObject {
+  const metadata = { ...previous.metadata };
+  if (!definition.statusOnly) {
+    for (const field of ["labels", "annotations", "finalizers"] as const) {
+      if (next.metadata[field] === undefined) delete metadata[field];
+      else Object.assign(metadata, { [field]: next.metadata[field] });
+    }
+  }
+  if (next.metadata.managedFields) metadata.managedFields = next.metadata.managedFields;
+  const merged: KubeObject = { ...previous, metadata };
+  if (next.status === undefined) delete merged.status;
+  else merged.status = next.status;
+  return merged;
+}

@@ -1,0 +1,74 @@
+// Between the web's Request and Response and ours: for sockets served through fetch handlers, and for calls in the same process.
+
+import type { UserInfo } from "../../plugins/kit/admission.ts";
+import { BytesResponse } from "../../plugins/kit/bytes-response.ts";
+import type { Peer } from "../../plugins/kit/platform/http-server.ts";
+import { isFault } from "../../plugins/kit/fault.ts";
+import { wholeBody } from "../../plugins/kit/platform/request-body.ts";
+import { SinkResponse } from "../../plugins/kit/sink-response.ts";
+import type { Answer } from "./answer.ts";
+import type { ApiRequest } from "./request.ts";
+import { badRequest, tooLarge } from "./status.ts";
+
+const maximumBodyBytes = 3 * 1024 * 1024;
+
+export function requestFrom(request: Request, peer: Peer, user?: UserInfo): ApiRequest {
+  const { url } = request;
+  const pathAt = url.indexOf("/", url.indexOf("://") + 3);
+  const queryAt = url.indexOf("?", pathAt);
+  const hashAt = url.indexOf("#", pathAt);
+  const end = hashAt < 0 ? url.length : hashAt;
+  return {
+    method: request.method,
+    path: pathAt < 0 ? "/" : url.slice(pathAt, queryAt < 0 ? end : queryAt),
+    query: new URLSearchParams(queryAt < 0 ? "" : url.slice(queryAt + 1, end)),
+    headers: request.headers,
+    signal: request.signal,
+    peer,
+    ...(user ? { user } : {}),
+    body: () => readBody(request),
+  };
+}
+
+async function readBody(request: Request): Promise<Uint8Array> {
+  const announced = Number(request.headers.get("content-length") ?? 0);
+  if (announced > maximumBodyBytes) throw tooLarge(`the request body is larger than ${maximumBodyBytes} bytes`);
+  const direct = wholeBody(request, maximumBodyBytes);
+  if (direct) return direct.catch(refused);
+  if (!request.body) return new Uint8Array();
+  // A body of known, allowed length needs no counting.
+  if (announced > 0) return new Uint8Array(await request.arrayBuffer().catch(cutShort));
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const reader = request.body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read().catch(cutShort);
+    if (done) break;
+    length += value.byteLength;
+    if (length > maximumBodyBytes) {
+      await reader.cancel().catch(() => {}); // the answer is the refusal either way
+      throw tooLarge(`the request body is larger than ${maximumBodyBytes} bytes`);
+    }
+    chunks.push(value);
+  }
+  return Buffer.concat(chunks, length);
+}
+
+function refused(error: unknown): never {
+  if (isFault(error, "too-many")) throw tooLarge(error.message);
+  return cutShort(error);
+}
+
+function cutShort(error: unknown): never {
+  throw badRequest(`the request body could not be read: ${error instanceof Error ? error.message : String(error)}`);
+}
+
+export function responseFrom(answer: Answer): Response {
+  const { status, headers, body } = answer;
+  if (body === undefined) return new Response(null, { status, headers });
+  if (typeof body === "string") return new BytesResponse([Buffer.from(body)], { status, headers });
+  if (Array.isArray(body)) return new BytesResponse(body as readonly Uint8Array[], { status, headers });
+  if (body instanceof Uint8Array) return new BytesResponse([body], { status, headers });
+  if (typeof body === "function") return new SinkResponse(body, { status, headers });
+  return new Response(body as ReadableStream<Uint8Array>, { status, headers });
+}

@@ -1,0 +1,260 @@
+// The composition root of the control plane: store, keys, who may do what, the API, controllers and the scheduler.
+
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { controlPlugins } from "../plugins/builtins.ts";
+import { type AdmissionPlugin, admissionKind, type UserInfo } from "../plugins/kit/admission.ts";
+import type { Call } from "../plugins/kit/call.ts";
+import { ApiClient } from "../plugins/kit/client/api-client.ts";
+import type { Clock } from "../plugins/kit/clock.ts";
+import { clusterViewKind } from "../plugins/kit/cluster-view.ts";
+import { EventRecorder } from "../plugins/kit/events.ts";
+import type { Fetch } from "../plugins/kit/fetch.ts";
+import { Fault } from "../plugins/kit/fault.ts";
+import type { Log } from "../plugins/kit/log.ts";
+import type { Handler, Upgrade } from "../plugins/kit/platform/http-server.ts";
+import type { AnyPlugin } from "../plugins/kit/plugin.ts";
+import { pluginsFor } from "../plugins/kit/plugin-sides.ts";
+import { openPlugins, settingsOf } from "../plugins/kit/registry.ts";
+import { filterKind, scoreKind } from "../plugins/kit/scheduling.ts";
+import { dialingConnector } from "./api/connect/dial-nodes.ts";
+import { NodeLines } from "./api/connect/node-lines.ts";
+import { openStore, type StoreChoice } from "./assemble/store.ts";
+import type { PathHandler } from "./api/dispatch.ts";
+import { createApiServer } from "./api/server.ts";
+import { openAccess, systemUser } from "./auth/assemble.ts";
+import { type AuditSettings, openAudit } from "./auth/audit/open.ts";
+import { authenticatorKind, authorizerKind } from "./auth/contract.ts";
+import { EncryptionKeys } from "./auth/encryption/keys.ts";
+import { completeRotation, rotateEncryptionKey } from "./auth/encryption/rotate.ts";
+import { secretsTransformer } from "./auth/encryption/transformer.ts";
+import { withClusterCa } from "./auth/join/cluster-ca.ts";
+import { accessPaths } from "./auth/paths.ts";
+import { accessPlugins } from "./auth/plugins.ts";
+import { tokenAuthenticatorKind } from "./auth/tokens/contract.ts";
+import { openPki, type Pki } from "./auth/pki.ts";
+import { reconcileBootstrapPolicy } from "./auth/rbac/bootstrap-policy.ts";
+import { controllers } from "./controllers/index.ts";
+import type { ControllerContext } from "./manager/contract.ts";
+import { LeaderLease } from "./manager/leader-lease.ts";
+import { ControllerManager } from "./manager/manager.ts";
+import { controllerMetrics } from "./manager/metrics.ts";
+import { profilesFrom } from "./scheduler/profiles.ts";
+import { Scheduler } from "./scheduler/scheduler.ts";
+import { snapshotsFolder, takeSnapshot } from "./snapshots/files.ts";
+import { snapshotPaths } from "./snapshots/path.ts";
+import { runSchedule, type SnapshotSchedule } from "./snapshots/schedule.ts";
+import { ensureSystemObjects } from "./system-objects.ts";
+
+export interface ControlOptions {
+  readonly dataDir: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Every name and address that clients may reach the server by. */
+  readonly serving: { readonly dnsNames: readonly string[]; readonly ipAddresses: readonly string[] };
+  readonly clusterCidrs: readonly string[];
+  readonly serviceCidr: string;
+  /** Addresses of the cluster's DNS, kept for it by the service `kube-dns`. */
+  readonly clusterDns?: readonly string[];
+  readonly clusterDomain: string;
+  /** Where this server is reached, for the `kubernetes` service and discovery. */
+  readonly advertise: { readonly address: string; readonly port: number };
+  /** How long a node may be silent before it is taken for lost; 40 s when absent. */
+  readonly nodeGraceMs?: number;
+  readonly audit?: AuditSettings;
+  /** `sqlite` when absent. */
+  readonly store?: string;
+  readonly etcdTls?: StoreChoice["etcdTls"];
+  /** When the store is copied by itself; never when absent. */
+  readonly snapshots?: SnapshotSchedule;
+  /** Profiles of the scheduler, or a policy of the early days, as read from its file. */
+  readonly schedulerConfig?: unknown;
+  readonly userPlugins?: readonly AnyPlugin[];
+  readonly pluginSettings?: Readonly<Record<string, unknown>>;
+}
+
+export interface ControlPlane {
+  readonly handler: Handler;
+  /** For connections that ask to stop being HTTP: exec, attach, port-forward, proxied WebSockets. */
+  upgrade(upgrade: Upgrade): void;
+  readonly pki: Pki;
+  /** The API in this process, with a fixed identity; authorization still applies. */
+  fetchAs(user: UserInfo): Fetch;
+  /** Runs controllers and the scheduler until the call is stopped. */
+  run(call: Call): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openControl(options: ControlOptions, call: Call): Promise<ControlPlane> {
+  const { dataDir, clock, log } = options;
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const pki = openPki({
+    dir: join(dataDir, "pki"),
+    clock,
+    serving: options.serving,
+    clusterDomain: options.clusterDomain,
+  });
+  const choice = {
+    store: options.store ?? "sqlite",
+    dataDir,
+    ...(options.etcdTls ? { etcdTls: options.etcdTls } : {}),
+    plugins: options.userPlugins ?? [],
+    settings: options.pluginSettings ?? {},
+  };
+  const store = await openStore(choice, log.child({ part: "store" }), clock, call);
+  const keyFile = join(dataDir, "pki", "encryption-keys.json");
+  const encryptionKeys = new EncryptionKeys(keyFile);
+  const folder = snapshotsFolder(dataDir);
+  const take = () => {
+    const source = { backup: (path: string) => backup(store, path), keys: () => readFileSync(keyFile, "utf8") };
+    return takeSnapshot(folder, source, clock.now());
+  };
+  // A rotation that was interrupted is finished before anything is read.
+  await completeRotation(encryptionKeys, store, call);
+  // The API asks the authorizers, and they decide by what the API's cache holds: they are put in once it is there.
+  const access = openAccess({ pki, clock, clusterDomain: options.clusterDomain });
+  const audit = openAudit(options.audit ?? {}, { dataDir, clock, log: log.child({ part: "audit" }) });
+  const admission: AdmissionPlugin[] = [];
+  const lines = new NodeLines(clock, log.child({ part: "node lines" }));
+  const connector = dialingConnector({ ca: pki.ca.cert, credentials: () => pki.kubeletClient(), clock, lines });
+  const metricsSources: (() => string)[] = [];
+  const api = await createApiServer({
+    metricsSources,
+    store,
+    clock,
+    log: log.child({ part: "api" }),
+    authenticators: access.authenticators,
+    authorizers: access.authorizers,
+    audit: audit.auditor,
+    admission,
+    tokenAuthenticators: access.tokenAuthenticators,
+    apiAudiences: access.apiAudiences,
+    issueToken: access.issueToken,
+    transformers: [secretsTransformer(encryptionKeys)],
+    paths: inTurn(
+      snapshotPaths(take),
+      accessPaths({
+        issuer: access.issuer,
+        keys: pki.serviceAccountKeys,
+        serverUrl: () => `https://${options.advertise.address}:${options.advertise.port}`,
+        rotate: (rotation) => rotateEncryptionKey(encryptionKeys, store, rotation),
+      }),
+    ),
+    connector,
+    serviceCidr: options.serviceCidr,
+    advertiseAddress: () => `${options.advertise.address}:${options.advertise.port}`,
+  });
+  const view = access.connect(api);
+  const pluginSettings = options.pluginSettings ?? {};
+  const available: readonly AnyPlugin[] = [
+    { kind: clusterViewKind, name: "api", open: () => view },
+    ...controlPlugins,
+    ...accessPlugins(pluginSettings),
+    ...pluginsFor("control", options.userPlugins ?? []),
+  ];
+  const plugins = await openPlugins(
+    {
+      plugins: available,
+      settings: settingsOf(available, pluginSettings),
+      log,
+      clock,
+      stateDir: join(dataDir, "plugins"),
+    },
+    call,
+  );
+  access.extend({
+    authenticators: plugins.all(authenticatorKind),
+    tokenAuthenticators: plugins.all(tokenAuthenticatorKind),
+    authorizers: plugins.all(authorizerKind),
+  });
+
+  const system = clientFor(api.fetchAs(systemUser), "apiserver", options);
+  await ensureSystemObjects(system, { ...options, caCertificate: pki.ca.cert }, call);
+  await reconcileBootstrapPolicy(system, call);
+  // What every cluster has is there now; from here on writes are held to the rules.
+  admission.push(...plugins.all(admissionKind), ...access.admission);
+
+  const contextFor = (name: string): ControllerContext => {
+    const user = controllerIdentity(name);
+    const client = clientFor(api.fetchAs(user), name, options);
+    const own = log.child({ controller: name });
+    const events = new EventRecorder({ client, component: componentOf(name), clock, log: own });
+    return { client, informers: api.informers, events, clock, log: own };
+  };
+  const manager = new ControllerManager({
+    contextFor,
+    controllers: controllers({
+      ...options,
+      caCertificate: pki.ca.cert,
+      ca: pki.ca,
+      serviceAccountKey: pki.serviceAccountKey,
+    }),
+  });
+  metricsSources.push(() => controllerMetrics(manager));
+  const decisions = { filters: plugins.all(filterKind), scores: plugins.all(scoreKind) };
+  const profiles = profilesFrom(options.schedulerConfig, decisions, "scheduler-config");
+  const work = async (runCall: Call) => {
+    const scheduler = new Scheduler({ context: contextFor("kube-scheduler"), profiles });
+    await Promise.all([
+      manager.run(runCall),
+      scheduler.run(runCall),
+      ...(options.snapshots ? [runSchedule(options.snapshots, { folder, take, clock, log }, runCall)] : []),
+    ]);
+  };
+  const lease = new LeaderLease({
+    client: system,
+    name: "kube-controller-manager",
+    identity: `${options.advertise.address}:${options.advertise.port}`,
+    clock,
+    log,
+  });
+  return {
+    handler: withClusterCa(api.handler, pki.ca.cert),
+    upgrade(upgrade) {
+      if (!lines.accept(upgrade)) api.upgrade(upgrade);
+    },
+    pki,
+    fetchAs: (user) => api.fetchAs(user),
+    // A store of our own has no other servers on it.
+    run: (runCall) => (choice.store === "sqlite" ? work(runCall) : lease.run(work, runCall)),
+    async close() {
+      await api.close();
+      connector.close();
+      await audit.flush();
+      await plugins.close();
+      await store.close();
+    },
+  };
+}
+
+async function backup(store: { backup?(path: string): Promise<void> }, path: string): Promise<void> {
+  if (!store.backup)
+    throw new Fault("unsupported", "Cannot take a snapshot of an etcd cluster from here: use etcdctl snapshot save");
+  await store.backup(path);
+}
+
+/** The first that knows the path answers. */
+function inTurn(...handlers: readonly PathHandler[]): PathHandler {
+  return (request, user) => {
+    for (const handler of handlers) {
+      const answer = handler(request, user);
+      if (answer) return answer;
+    }
+    return undefined;
+  };
+}
+
+function clientFor(fetch: Fetch, userAgent: string, { clock, log }: ControlOptions): ApiClient {
+  return new ApiClient({ fetch, clock, log, userAgent });
+}
+
+/** Controllers act as the service accounts that the bootstrap policy names; the scheduler as its own user. */
+function controllerIdentity(name: string): UserInfo {
+  if (name === "kube-scheduler") return { name: "system:kube-scheduler", groups: ["system:authenticated"] };
+  return {
+    name: `system:serviceaccount:kube-system:${name}`,
+    groups: ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"],
+  };
+}
+
+const componentOf = (name: string) => (name === "kube-scheduler" ? "default-scheduler" : name);

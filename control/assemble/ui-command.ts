@@ -1,0 +1,79 @@
+// `skiff ui`: a link that signs in to the page, by a token of an account that may see nodes' logs and open terminals.
+
+import type { Call } from "../../plugins/kit/call.ts";
+import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
+import { Fault, isFault } from "../../plugins/kit/fault.ts";
+import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
+import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import { withServer } from "./commands.ts";
+import { durationSeconds } from "./duration.ts";
+
+const account = { name: "skiff-ui", namespace: "kube-system" };
+const rbac = "rbac.authorization.k8s.io";
+
+/** What the page's view of the cluster asks for, and nothing else. */
+const lookAtCluster: KubeObject = {
+  apiVersion: `${rbac}/v1`,
+  kind: "ClusterRole",
+  metadata: { name: `${account.name}-cluster` },
+  rules: [
+    { apiGroups: [""], resources: ["nodes"], verbs: ["list"] },
+    { apiGroups: ["metrics.k8s.io"], resources: ["nodes"], verbs: ["list"] },
+    { apiGroups: ["apps"], resources: ["deployments", "statefulsets", "daemonsets"], verbs: ["list"] },
+    { apiGroups: ["batch"], resources: ["jobs"], verbs: ["list"] },
+  ],
+} as KubeObject;
+
+/** The role of each binding, by the binding's name. */
+const roles = {
+  [account.name]: "system:kubelet-api-admin",
+  [`${account.name}-cluster`]: `${account.name}-cluster`,
+};
+
+export interface UiWish {
+  readonly port: number;
+  readonly ttl: string;
+}
+
+export function uiCommand(wish: UiWish, dataDir: string, print: (line: string) => void, call: Call): Promise<void> {
+  const expirationSeconds = durationSeconds(wish.ttl);
+  if (!expirationSeconds) throw new Fault("invalid", `--ttl "${wish.ttl}" is not a time such as 8h or 30m`);
+  return withServer(dataDir, async (client) => {
+    await ensure(
+      client,
+      resources.serviceaccounts,
+      { apiVersion: "v1", kind: "ServiceAccount", metadata: account },
+      call,
+    );
+    await ensure(client, resources.clusterroles, lookAtCluster, call);
+    for (const [name, role] of Object.entries(roles)) {
+      const binding = {
+        apiVersion: `${rbac}/v1`,
+        kind: "ClusterRoleBinding",
+        metadata: { name },
+        roleRef: { apiGroup: rbac, kind: "ClusterRole", name: role },
+        subjects: [{ kind: "ServiceAccount", ...account }],
+      };
+      await ensure(client, resources.clusterrolebindings, binding, call);
+    }
+    const request = {
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "TokenRequest",
+      metadata: {},
+      spec: { expirationSeconds },
+    };
+    const { status } = await client.create<{ status: { token: string } }>(resources.serviceaccounts, request, call, {
+      ...account,
+      subresource: "token",
+    });
+    print(`http://127.0.0.1:${wish.port}/#token=${encodeURIComponent(status.token)}`);
+  });
+}
+
+async function ensure(client: ApiClient, ref: ResourceRef, object: KubeObject, call: Call): Promise<void> {
+  try {
+    await client.create(ref, object, call);
+  } catch (error) {
+    if (!isFault(error, "already-exists")) throw error;
+  }
+}

@@ -1,0 +1,173 @@
+// Records requests as audit.k8s.io/v1 events, as much of each as the policy asks for.
+
+import { randomUUID } from "node:crypto";
+import type { UserInfo } from "../../../plugins/kit/admission.ts";
+import type { Clock } from "../../../plugins/kit/clock.ts";
+import type { Answer } from "../../api/answer.ts";
+import type { ApiRequest } from "../../api/request.ts";
+import type { Attributes } from "../contract.ts";
+import { userInfoOf } from "../reviews.ts";
+import type { Auditor, AuditTrail } from "./contract.ts";
+import { type AuditPolicy, type Recording, recordingOf, type Stage } from "./policy.ts";
+
+export interface AuditorOptions {
+  readonly policy: AuditPolicy;
+  readonly clock: Clock;
+  write(event: object): void;
+}
+
+export const createAuditor = (options: AuditorOptions): Auditor => ({
+  begin: (request) => new Trail(request, options),
+});
+
+const longestAnnotation = 10_240;
+const none: Recording = { level: "None", omitStages: new Set(), omitManagedFields: false };
+
+class Trail implements AuditTrail {
+  readonly request: ApiRequest;
+  readonly #options: AuditorOptions;
+  readonly #id: string;
+  readonly #receivedAt: number;
+  readonly #annotations: Record<string, string> = {};
+  #recording = none;
+  #facts: Record<string, unknown> = {};
+  #requestBody: Uint8Array | undefined;
+
+  constructor(request: ApiRequest, options: AuditorOptions) {
+    this.#options = options;
+    // A client may bring its own id, to find its request again.
+    const brought = request.headers.get("audit-id");
+    this.#id = brought && /^[\w-]{1,64}$/.test(brought) ? brought : randomUUID();
+    this.#receivedAt = options.clock.now();
+    this.request = {
+      ...request,
+      body: async () => {
+        const body = await request.body();
+        if (this.#recording.level === "Request" || this.#recording.level === "RequestResponse")
+          this.#requestBody = body;
+        return body;
+      },
+    };
+  }
+
+  identify(attributes: Attributes, real: UserInfo): void {
+    this.#recording = recordingOf(this.#options.policy, attributes);
+    if (this.#recording.level === "None") return;
+    const { request } = this;
+    const query = request.query.toString();
+    const userAgent = request.headers.get("user-agent");
+    this.#facts = {
+      requestURI: query === "" ? request.path : `${request.path}?${query}`,
+      verb: attributes.verb,
+      user: userInfoOf(real),
+      ...(attributes.user === real ? {} : { impersonatedUser: userInfoOf(attributes.user) }),
+      sourceIPs: [request.peer.address || "127.0.0.1"],
+      ...(userAgent ? { userAgent } : {}),
+      ...(attributes.resource ? { objectRef: objectRefOf(attributes.resource) } : {}),
+    };
+    this.#emit("RequestReceived", {});
+  }
+
+  annotate(key: string, value: string): void {
+    // The first to say something under a key is right, as upstream has it.
+    if (!Object.hasOwn(this.#annotations, key)) this.#annotations[key] = value.slice(0, longestAnnotation);
+  }
+
+  complete(answer: Answer): Answer {
+    if (this.#recording.level === "None") return answer;
+    const answered = { ...answer, headers: { ...answer.headers, "audit-id": this.#id } };
+    const responseStatus = statusOf(answer);
+    const { body } = answer;
+    if (typeof body === "function") {
+      this.#emit("ResponseStarted", { responseStatus });
+      answered.body = (sink) => {
+        sink.onClose(() => this.#emit("ResponseComplete", { responseStatus }));
+        body(sink);
+      };
+      return answered;
+    }
+    const responseObject = this.#recording.level === "RequestResponse" ? this.#objectIn(body) : undefined;
+    this.#emit("ResponseComplete", { responseStatus, ...(responseObject ? { responseObject } : {}) });
+    return answered;
+  }
+
+  #emit(stage: Stage, more: Record<string, unknown>): void {
+    const { level, omitStages } = this.#recording;
+    if (omitStages.has(stage)) return;
+    const requestObject = stage === "RequestReceived" ? undefined : this.#objectIn(this.#requestBody);
+    this.#options.write({
+      kind: "Event",
+      apiVersion: "audit.k8s.io/v1",
+      level,
+      auditID: this.#id,
+      stage,
+      ...this.#facts,
+      ...(requestObject ? { requestObject } : {}),
+      ...more,
+      requestReceivedTimestamp: microTime(this.#receivedAt),
+      stageTimestamp: microTime(this.#options.clock.now()),
+      ...(Object.keys(this.#annotations).length > 0 && stage !== "RequestReceived"
+        ? { annotations: this.#annotations }
+        : {}),
+    });
+  }
+
+  /** The JSON in a body, if it is JSON; YAML and protobuf are left out. */
+  #objectIn(body: unknown): unknown {
+    if (!(body instanceof Uint8Array) && typeof body !== "string") return undefined;
+    try {
+      const value = JSON.parse(typeof body === "string" ? body : Buffer.from(body).toString("utf8")) as unknown;
+      if (this.#recording.omitManagedFields) dropManagedFields(value);
+      return value;
+    } catch {
+      // Not JSON: the metadata of the request is recorded all the same.
+      return undefined;
+    }
+  }
+}
+
+function objectRefOf({
+  group,
+  version,
+  plural,
+  namespace,
+  name,
+  subresource,
+}: NonNullable<Attributes["resource"]>): object {
+  return {
+    resource: plural,
+    ...(namespace ? { namespace } : {}),
+    ...(name ? { name } : {}),
+    ...(group ? { apiGroup: group } : {}),
+    apiVersion: version,
+    ...(subresource ? { subresource } : {}),
+  };
+}
+
+function statusOf({ status: code, body }: Answer): object {
+  if (code < 400 || (typeof body !== "string" && !(body instanceof Uint8Array))) return { metadata: {}, code };
+  try {
+    const { status, message, reason } = JSON.parse(
+      typeof body === "string" ? body : Buffer.from(body).toString("utf8"),
+    ) as Record<string, unknown>;
+    return {
+      metadata: {},
+      ...(status ? { status } : {}),
+      ...(message ? { message } : {}),
+      ...(reason ? { reason } : {}),
+      code,
+    };
+  } catch {
+    // A refusal in plain text says enough by its code.
+    return { metadata: {}, code };
+  }
+}
+
+function dropManagedFields(value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  const { metadata, items } = value as { metadata?: { managedFields?: unknown }; items?: unknown };
+  if (metadata) delete metadata.managedFields;
+  if (Array.isArray(items)) for (const item of items) dropManagedFields(item);
+}
+
+const microTime = (ms: number) => new Date(ms).toISOString().replace("Z", "000Z");

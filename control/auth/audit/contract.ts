@@ -1,0 +1,21 @@
+// What the API path tells the audit log about each request.
+
+import type { UserInfo } from "../../../plugins/kit/admission.ts";
+import type { Answer } from "../../api/answer.ts";
+import type { ApiRequest } from "../../api/request.ts";
+import type { Attributes } from "../contract.ts";
+
+/** The record of one request, from its arrival to the end of its answer. Nothing here waits or throws. */
+export interface AuditTrail {
+  /** The request to go on with: its body is seen where the policy wants it. */
+  readonly request: ApiRequest;
+  /** Who asks for what; `real` is who stands behind an impersonated user. Decides how much is recorded. */
+  identify(attributes: Attributes, real: UserInfo): void;
+  annotate(key: string, value: string): void;
+  /** The answer to go on with: streams are recorded when they begin and when they end. */
+  complete(answer: Answer): Answer;
+}
+
+export interface Auditor {
+  begin(request: ApiRequest): AuditTrail;
+}

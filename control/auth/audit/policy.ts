@@ -1,0 +1,102 @@
+// The audit policy: its first rule that matches a request says how much of it is recorded. Pure.
+
+import { Fault } from "../../../plugins/kit/fault.ts";
+import { readYaml } from "../../../plugins/kit/yaml.ts";
+import type { Attributes } from "../contract.ts";
+import { combinedResource, pathMatches } from "../rbac/objects.ts";
+
+type Level = "None" | "Metadata" | "Request" | "RequestResponse";
+export type Stage = "RequestReceived" | "ResponseStarted" | "ResponseComplete" | "Panic";
+
+interface PolicyRule {
+  level: Level;
+  users?: string[];
+  userGroups?: string[];
+  verbs?: string[];
+  resources?: { group?: string; resources?: string[]; resourceNames?: string[] }[];
+  namespaces?: string[];
+  nonResourceURLs?: string[];
+  omitStages?: Stage[];
+  omitManagedFields?: boolean;
+}
+
+export interface AuditPolicy {
+  readonly rules: readonly PolicyRule[];
+  readonly omitStages: readonly Stage[];
+  readonly omitManagedFields: boolean;
+}
+
+export interface Recording {
+  readonly level: Level;
+  readonly omitStages: ReadonlySet<Stage>;
+  readonly omitManagedFields: boolean;
+}
+
+const levels: readonly string[] = ["None", "Metadata", "Request", "RequestResponse"];
+const stages: readonly string[] = ["RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"];
+
+/** Fault `invalid` names the file and the rule. */
+export function parseAuditPolicy(text: string, where: string): AuditPolicy {
+  const policy = readYaml(text, where) as {
+    kind?: unknown;
+    apiVersion?: unknown;
+    rules?: unknown;
+    omitStages?: Stage[];
+    omitManagedFields?: boolean;
+  } | null;
+  const wrong = (what: string) => new Fault("invalid", `Cannot use audit policy ${where}: ${what}`);
+  if (policy?.kind !== "Policy" || policy.apiVersion !== "audit.k8s.io/v1")
+    throw wrong("it is not an audit.k8s.io/v1 Policy");
+  if (!Array.isArray(policy.rules) || policy.rules.length === 0) throw wrong("it has no rules");
+  const rules = policy.rules as PolicyRule[];
+  rules.forEach((rule, index) => {
+    if (!levels.includes(rule?.level)) throw wrong(`rules[${index}].level must be one of ${levels.join(", ")}`);
+    const stage = rule.omitStages?.find((each) => !stages.includes(each));
+    if (stage !== undefined) throw wrong(`rules[${index}].omitStages: "${stage}" is not a stage`);
+    if (rule.nonResourceURLs?.length && (rule.resources?.length || rule.namespaces?.length)) {
+      throw wrong(`rules[${index}] speaks of resources and of other URLs at once`);
+    }
+  });
+  return { rules, omitStages: policy.omitStages ?? [], omitManagedFields: policy.omitManagedFields === true };
+}
+
+export function recordingOf(policy: AuditPolicy, attributes: Attributes): Recording {
+  const rule = policy.rules.find((each) => matches(each, attributes));
+  return {
+    level: rule?.level ?? "None",
+    omitStages: new Set([...policy.omitStages, ...(rule?.omitStages ?? [])]),
+    omitManagedFields: rule?.omitManagedFields ?? policy.omitManagedFields,
+  };
+}
+
+function matches(rule: PolicyRule, { user, verb, resource, path }: Attributes): boolean {
+  const allows = (list: readonly string[] | undefined, value: string) => !list?.length || list.includes(value);
+  if (!allows(rule.users, user.name) || !allows(rule.verbs, verb)) return false;
+  if (rule.userGroups?.length && !rule.userGroups.some((group) => user.groups.includes(group))) return false;
+  const speaksOfResources = Boolean(rule.resources?.length || rule.namespaces?.length);
+  if (resource) {
+    if (rule.nonResourceURLs?.length) return false;
+    if (!speaksOfResources) return true;
+    if (!allows(rule.namespaces, resource.namespace)) return false;
+    return !rule.resources?.length || rule.resources.some((each) => matchesResource(each, resource));
+  }
+  if (speaksOfResources) return false;
+  return !rule.nonResourceURLs?.length || rule.nonResourceURLs.some((url) => pathMatches(url, path ?? ""));
+}
+
+function matchesResource(
+  { group = "", resources, resourceNames }: NonNullable<PolicyRule["resources"]>[number],
+  asked: NonNullable<Attributes["resource"]>,
+): boolean {
+  if (group !== asked.group) return false;
+  if (!resources?.length) return true;
+  if (resourceNames?.length && !resourceNames.includes(asked.name)) return false;
+  const whole = combinedResource(asked.plural, asked.subresource);
+  return resources.some(
+    (each) =>
+      each === "*" ||
+      each === whole ||
+      (each === `${asked.plural}/*` && asked.subresource !== "") ||
+      (each === `*/${asked.subresource}` && asked.subresource !== ""),
+  );
+}

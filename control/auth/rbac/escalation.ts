@@ -1,0 +1,92 @@
+// Nobody hands out more than they hold: writes of roles and bindings are refused unless the writer already has every
+// power they grant, or the `escalate` / `bind` verb. An admission step, so that every write path meets it.
+
+import { type AdmissionPlugin, type AdmissionRequest, refuse } from "../../../plugins/kit/admission.ts";
+import type { AccessQuestion } from "../../../plugins/kit/cluster-view.ts";
+import type { Call } from "../../../plugins/kit/call.ts";
+import { compactRules, describeRule, uncoveredRules } from "./covers.ts";
+import { type ClusterRole, type PolicyRule, type RoleBinding, rbacGroup } from "./objects.ts";
+import type { RuleResolver } from "./resolver.ts";
+
+type MayDo = (question: AccessQuestion, call: Call) => Promise<boolean>;
+
+const everything: PolicyRule[] = [
+  { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
+  { verbs: ["*"], nonResourceURLs: ["*"] },
+];
+
+export function escalationGuard(resolver: RuleResolver, mayDo: MayDo): AdmissionPlugin {
+  return {
+    name: "RBACEscalation",
+    handles: (request) =>
+      request.group === rbacGroup &&
+      request.subresource === "" &&
+      (request.operation === "CREATE" || request.operation === "UPDATE"),
+    async validate(request, call) {
+      if (!request.object || request.user.groups.includes("system:masters")) return;
+      if (request.resource === "roles" || request.resource === "clusterroles") {
+        await checkRole(request, resolver, mayDo, call);
+      } else if (request.resource === "rolebindings" || request.resource === "clusterrolebindings") {
+        await checkBinding(request, resolver, mayDo, call);
+      }
+    },
+  };
+}
+
+async function checkRole(request: AdmissionRequest, resolver: RuleResolver, mayDo: MayDo, call: Call): Promise<void> {
+  const next = request.object as unknown as ClusterRole;
+  const previous = request.oldObject as unknown as ClusterRole | undefined;
+  const isSame =
+    previous !== undefined &&
+    JSON.stringify(previous.rules ?? []) === JSON.stringify(next.rules ?? []) &&
+    JSON.stringify(previous.aggregationRule) === JSON.stringify(next.aggregationRule);
+  if (isSame) return;
+  const may = await mayDo(question(request, "escalate", request.resource, next.metadata.name ?? ""), call);
+  if (may) return;
+  if (next.aggregationRule) {
+    const missing = uncoveredRules(held(request, resolver), everything);
+    if (missing.length > 0) throw refuse(request, "must have cluster-admin privileges to use an aggregationRule");
+  }
+  refuseUncovered(request, resolver, next.rules ?? []);
+}
+
+async function checkBinding(
+  request: AdmissionRequest,
+  resolver: RuleResolver,
+  mayDo: MayDo,
+  call: Call,
+): Promise<void> {
+  const next = request.object as unknown as RoleBinding;
+  const previous = request.oldObject as unknown as RoleBinding | undefined;
+  const isSame =
+    previous !== undefined &&
+    JSON.stringify(previous.subjects ?? []) === JSON.stringify(next.subjects ?? []) &&
+    JSON.stringify(previous.roleRef) === JSON.stringify(next.roleRef);
+  if (isSame) return;
+  const plural = next.roleRef.kind === "ClusterRole" ? "clusterroles" : "roles";
+  if (await mayDo(question(request, "bind", plural, next.roleRef.name), call)) return;
+  const rules = resolver.rulesOfRef(next.roleRef, request.namespace);
+  if (!rules) throw refuse(request, `${plural}.${rbacGroup} "${next.roleRef.name}" not found`);
+  refuseUncovered(request, resolver, rules);
+}
+
+function question(request: AdmissionRequest, verb: string, plural: string, name: string): AccessQuestion {
+  return {
+    user: request.user,
+    verb,
+    resource: { group: rbacGroup, version: "*", plural, subresource: "", namespace: request.namespace, name },
+  };
+}
+
+function held(request: AdmissionRequest, resolver: RuleResolver): PolicyRule[] {
+  return resolver.rulesFor(request.user, request.namespace).rules.map(({ rule }) => rule);
+}
+
+function refuseUncovered(request: AdmissionRequest, resolver: RuleResolver, wanted: readonly PolicyRule[]): void {
+  const missing = uncoveredRules(held(request, resolver), wanted);
+  if (missing.length === 0) return;
+  const { name, groups } = request.user;
+  const who = `user ${JSON.stringify(name)} (groups=[${groups.map((group) => JSON.stringify(group)).join(" ")}])`;
+  const what = compactRules(missing).map(describeRule).join("\n");
+  throw refuse(request, `${who} is attempting to grant RBAC permissions not currently held:\n${what}`);
+}

@@ -1,0 +1,163 @@
+import t from "tap";
+import { uninterrupted as call } from "../../plugins/kit/call.ts";
+import { FakeClock } from "../../plugins/kit/clock.ts";
+import { noLog } from "../../plugins/kit/log.ts";
+import { abacAuthorizer } from "./abac.ts";
+import { authorizeBy } from "./authorize.ts";
+import type { Attributes, Authorizer } from "./contract.ts";
+import { impersonate } from "./impersonation.ts";
+import { mastersAuthorizer } from "./masters.ts";
+import { evaluateAccessReview, evaluateRulesReview, evaluateSelfReview, evaluateTokenReview } from "./reviews.ts";
+import { tokenFileAuthenticator } from "./tokens/token-file.ts";
+import { webhookAuthorizer } from "./webhook-authorizer.ts";
+
+const self = { name: "ann", groups: ["dev", "system:authenticated"] };
+const line = (spec: object) =>
+  JSON.stringify({ apiVersion: "abac.authorization.kubernetes.io/v1beta1", kind: "Policy", spec });
+const abac = abacAuthorizer(
+  [
+    line({ user: "ann", namespace: "shop", resource: "pods", readonly: true }),
+    line({ group: "dev", nonResourcePath: "/logs*", readonly: true }),
+    line({ user: "root", namespace: "*", resource: "*", apiGroup: "*" }),
+  ].join("\n"),
+  "policy.jsonl",
+);
+const authorizers = [mastersAuthorizer, abac];
+const review = (kind: string, spec: object) => ({ apiVersion: "authorization.k8s.io/v1", kind, spec });
+
+t.test("evaluateAccessReview() answers for oneself, another and a namespace", async (t) => {
+  const asked = { verb: "get", resource: "pods", namespace: "shop" };
+  const own = await evaluateAccessReview(
+    review("SelfSubjectAccessReview", { resourceAttributes: asked }),
+    { authorizers, self },
+    call,
+  );
+  t.equal(own.status?.allowed, true);
+  const sar = (spec: object, namespace?: string) =>
+    evaluateAccessReview(
+      review("SubjectAccessReview", spec),
+      { authorizers, ...(namespace ? { namespace } : {}) },
+      call,
+    );
+  t.equal((await sar({ user: "bob", resourceAttributes: asked })).status?.allowed, false);
+  t.equal((await sar({ user: "x", groups: ["system:masters"], resourceAttributes: asked })).status?.allowed, true);
+  t.equal(
+    (await sar({ groups: ["dev"], nonResourceAttributes: { path: "/logs/x", verb: "get" } })).status?.allowed,
+    true,
+  );
+  await t.rejects(sar({ user: "a" }), { code: "invalid", message: /exactly one of/ });
+  await t.rejects(sar({ resourceAttributes: asked }), { code: "invalid", message: /at least one of user or group/ });
+  await t.rejects(sar({ user: "a", resourceAttributes: asked }, "other"), { code: "invalid", message: /must match/ });
+});
+
+t.test("evaluateRulesReview() and evaluateSelfReview() tell what kubectl shows", async (t) => {
+  const rules = evaluateRulesReview(review("SelfSubjectRulesReview", { namespace: "shop" }), { authorizers, self });
+  t.match(rules.status, {
+    resourceRules: [{ verbs: ["get", "list", "watch"], resources: ["pods"] }],
+    incomplete: false,
+  });
+  t.throws(() => evaluateRulesReview(review("SelfSubjectRulesReview", {}), { authorizers, self }), { code: "invalid" });
+  t.match(evaluateSelfReview({}, self), {
+    status: { userInfo: { username: "ann", groups: ["dev", "system:authenticated"] } },
+  });
+});
+
+t.test("evaluateTokenReview() answers good and bad tokens, never errs on them", async (t) => {
+  const options = { authenticators: [tokenFileAuthenticator("good,ann,7", "f")], apiAudiences: ["api"] };
+  const ask = (spec: object) =>
+    evaluateTokenReview({ apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec }, options, call);
+  t.match((await ask({ token: "good" })).status, {
+    authenticated: true,
+    user: { username: "ann", uid: "7" },
+    audiences: ["api"],
+  });
+  t.match((await ask({ token: "bad" })).status, { authenticated: false });
+  t.match((await ask({ token: "good", audiences: ["vault"] })).status, { authenticated: false });
+  await t.rejects(ask({}), { code: "invalid" });
+});
+
+t.test("authorizeBy() stops at the first opinion", async (t) => {
+  const fixed = (answer: "allow" | "deny" | "no-opinion", reason = ""): Authorizer => ({
+    name: answer,
+    authorize: async () => ({ answer, reason }),
+  });
+  const asked = { user: self, verb: "get", path: "/x" };
+  t.equal((await authorizeBy([fixed("no-opinion", "a"), fixed("deny"), fixed("allow")], asked, call)).answer, "deny");
+  t.same(await authorizeBy([fixed("no-opinion", "a"), fixed("no-opinion", "b")], asked, call), {
+    answer: "no-opinion",
+    reason: "a, b",
+  });
+});
+
+t.test("impersonate() asks for every part and adds the implied groups", async (t) => {
+  const asked: string[] = [];
+  const authorize =
+    (allowed: RegExp) =>
+    async ({ verb, resource }: Attributes) => {
+      const text = `${verb} ${resource?.group}/${resource?.plural}/${resource?.subresource} ${resource?.namespace}/${resource?.name}`;
+      asked.push(text);
+      return allowed.test(text)
+        ? ({ answer: "allow", reason: "" } as const)
+        : ({ answer: "no-opinion", reason: "" } as const);
+    };
+  const as = (headers: Record<string, string>, allowed = /./) =>
+    impersonate(self, new Headers(headers), authorize(allowed), call);
+  t.equal(await as({}), self);
+  const headers = {
+    "Impersonate-User": "bob",
+    "Impersonate-Group": "a, b",
+    "Impersonate-Uid": "9",
+    "Impersonate-Extra-Scopes%2fx": "view",
+  };
+  t.same(await as(headers), {
+    name: "bob",
+    uid: "9",
+    groups: ["a", "b", "system:authenticated"],
+    extra: { "scopes/x": ["view"] },
+  });
+  t.same(asked, [
+    "impersonate /users/ /bob",
+    "impersonate /groups/ /a",
+    "impersonate /groups/ /b",
+    "impersonate authentication.k8s.io/uids/ /9",
+    "impersonate authentication.k8s.io/userextras/scopes/x /view",
+  ]);
+  t.same((await as({ "Impersonate-User": "system:serviceaccount:shop:robot" })).groups, [
+    "system:serviceaccounts",
+    "system:serviceaccounts:shop",
+    "system:authenticated",
+  ]);
+  t.same((await as({ "Impersonate-User": "system:anonymous" })).groups, ["system:unauthenticated"]);
+  await t.rejects(as({ "Impersonate-User": "bob", "Impersonate-Group": "system:masters" }, /users/), {
+    code: "forbidden",
+    message:
+      'groups "system:masters" is forbidden: User "ann" cannot impersonate resource "groups" in API group "" at the cluster scope',
+  });
+  await t.rejects(as({ "Impersonate-Group": "a" }), { code: "invalid" });
+});
+
+t.test("webhookAuthorizer() asks once, remembers, and has no opinion when the service is gone", async (t) => {
+  const clock = new FakeClock();
+  let answer: object | undefined = { allowed: true };
+  const seen: unknown[] = [];
+  const authorizer = webhookAuthorizer({
+    url: "https://authz.example/",
+    clock,
+    log: noLog,
+    fetch: async (request) => {
+      seen.push(await request.json());
+      if (!answer) throw new Error("unreachable");
+      return Response.json({ status: answer });
+    },
+  });
+  const asked = { user: self, verb: "get", path: "/x" };
+  t.equal((await authorizer.authorize(asked, call)).answer, "allow");
+  t.equal((await authorizer.authorize(asked, call)).answer, "allow");
+  t.equal(seen.length, 1);
+  answer = { denied: true };
+  await clock.advance(301_000);
+  t.equal((await authorizer.authorize(asked, call)).answer, "deny");
+  answer = undefined;
+  await clock.advance(31_000);
+  t.equal((await authorizer.authorize(asked, call)).answer, "no-opinion");
+});

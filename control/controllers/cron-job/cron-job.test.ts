@@ -1,0 +1,109 @@
+import t from "tap";
+import { FakeClock } from "../../../plugins/kit/clock.ts";
+import { resources } from "../../../plugins/kit/objects/resources.ts";
+import type { Json } from "../../../test/harness/api-server.ts";
+import { controllerRoom, podTemplate } from "../../../test/harness/controllers.ts";
+import { latestWithin, parseSchedule } from "./schedule.ts";
+
+const at = (text: string) => Date.parse(text);
+const names = ["cronjob-controller", "job-controller", "generic-garbage-collector"];
+
+t.test("parseSchedule() knows fields, names, zones and intervals", async (t) => {
+  const rows = [
+    { schedule: "*/15 * * * *", zone: "UTC", after: "2026-01-01T00:01:00Z", expected: "2026-01-01T00:15:00Z" },
+    { schedule: "@daily", zone: "UTC", after: "2026-01-01T00:01:00Z", expected: "2026-01-02T00:00:00Z" },
+    {
+      schedule: "0 9 * * mon-fri",
+      zone: "America/New_York",
+      after: "2026-07-04T00:00:00Z",
+      expected: "2026-07-06T13:00:00Z",
+    },
+    { schedule: "CRON_TZ=Asia/Tokyo 0 9 * * *", after: "2026-01-01T01:00:00Z", expected: "2026-01-02T00:00:00Z" },
+    { schedule: "@every 1h30m", after: "2026-01-01T00:00:00.500Z", expected: "2026-01-01T01:30:00Z" },
+    { schedule: "0 0 13 * 5", zone: "UTC", after: "2026-02-01T00:00:00Z", expected: "2026-02-06T00:00:00Z" },
+    { schedule: "0 0 ? * ?", zone: "UTC", after: "2026-02-01T00:00:00Z", expected: "2026-02-02T00:00:00Z" },
+  ];
+  for (const { schedule, zone, after, expected } of rows)
+    t.equal(parseSchedule(schedule, zone).next(at(after)), at(expected), `${schedule} ${zone ?? ""}`);
+  t.equal(parseSchedule("0 0 30 2 *", "UTC").next(at("2026-01-01T00:00:00Z")), undefined, "the 30th of February");
+  for (const wrong of ["x", "61 * * * *", "@every", "@every -1h"])
+    t.throws(() => parseSchedule(wrong), { code: "invalid" });
+});
+
+t.test("latestWithin() finds the last moment however long nobody looked", async (t) => {
+  const minutes = parseSchedule("* * * * *", "UTC");
+  t.same(latestWithin(minutes, at("2020-01-01T00:00:00Z"), at("2026-01-01T00:00:30Z")), {
+    at: at("2026-01-01T00:00:00Z"),
+    missed: true,
+  });
+  const office = parseSchedule("*/30 9-17 * * 1-5", "UTC");
+  t.same(latestWithin(office, at("2025-12-01T00:00:00Z"), at("2026-01-04T12:00:00Z"))?.at, at("2026-01-02T17:30:00Z"));
+  t.equal(latestWithin(minutes, at("2026-01-01T00:00:10Z"), at("2026-01-01T00:00:50Z")), undefined);
+});
+
+const cron = (name: string, spec: Json = {}) => ({
+  metadata: { name },
+  spec: {
+    schedule: "* * * * *",
+    timeZone: "UTC",
+    jobTemplate: { spec: { template: podTemplate({}, { restartPolicy: "Never" }) } },
+    ...spec,
+  },
+});
+
+t.test("cronJobController() starts one job each minute and keeps a short history", async (t) => {
+  const clock = new FakeClock(at("2026-01-01T00:00:30Z"));
+  const room = await controllerRoom(t, names, { clock, outcome: () => "succeeded" });
+  await room.create(resources.cronjobs, cron("tick", { successfulJobsHistoryLimit: 2 }));
+  const started: string[] = [];
+  room.api.server.informers.for<Json>(resources.jobs).onEvent(({ type, object }) => {
+    if (type === "add") started.push(object.metadata.name);
+  });
+  for (let minute = 0; minute < 4; minute++) {
+    await clock.advance(60_000);
+    await room.until(
+      resources.cronjobs,
+      "tick",
+      ({ status }) => status?.lastScheduleTime && !status.active && started.length === minute + 1,
+    );
+  }
+  t.equal(new Set(started).size, 4);
+  await room.until(resources.cronjobs, "tick", () => room.list(resources.jobs).length === 2);
+  t.ok(room.get(resources.cronjobs, "tick").status.lastSuccessfulTime);
+});
+
+t.test("cronJobController() holds to the concurrency policy", async (t) => {
+  const clock = new FakeClock(at("2026-01-01T00:00:30Z"));
+  const room = await controllerRoom(t, names, { clock });
+  await room.create(resources.cronjobs, cron("forbid", { concurrencyPolicy: "Forbid" }));
+  await room.create(resources.cronjobs, cron("replace", { concurrencyPolicy: "Replace" }));
+  await room.create(resources.cronjobs, cron("allow"));
+  await clock.advance(60_000);
+  await room.until(resources.cronjobs, "allow", ({ status }) => status?.active?.length === 1);
+  await clock.advance(60_000);
+  await room.until(resources.cronjobs, "allow", ({ status }) => status?.active?.length === 2);
+  const replaced = await room.until(
+    resources.cronjobs,
+    "replace",
+    ({ status }) => status?.lastScheduleTime === "2026-01-01T00:02:00Z",
+  );
+  t.equal(replaced.status.active.length, 1);
+  t.equal(room.get(resources.cronjobs, "forbid").status.lastScheduleTime, "2026-01-01T00:01:00Z");
+  await room.untilEvent("JobAlreadyActive");
+});
+
+t.test("cronJobController() tells what it missed, and what never comes, and stands still", async (t) => {
+  const clock = new FakeClock(at("2026-01-01T12:00:00Z"));
+  const room = await controllerRoom(t, names, { clock });
+  const late = await room.create(
+    resources.cronjobs,
+    cron("late", { schedule: "0 9 * * *", startingDeadlineSeconds: 60, suspend: true }),
+  );
+  await clock.advance(23 * 3_600_000);
+  await room.patch(resources.cronjobs, late.metadata.name, { spec: { suspend: false } });
+  await room.untilEvent("MissSchedule");
+  t.equal(room.list(resources.jobs).length, 0);
+  await room.create(resources.cronjobs, cron("never", { schedule: "0 0 30 2 *" }));
+  await room.untilEvent("UnmetSchedule");
+  t.equal(room.list(resources.jobs).length, 0);
+});

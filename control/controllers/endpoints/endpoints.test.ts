@@ -1,0 +1,54 @@
+import t from "tap";
+import { resources } from "../../../plugins/kit/objects/resources.ts";
+import { controllerRoom, podTemplate } from "../../../test/harness/controllers.ts";
+
+t.test("endpointsController() shows ready pods apart from those that are not", async (t) => {
+  const room = await controllerRoom(t, ["endpoint-controller", "endpointslicemirroring-controller"], {
+    outcome: (pod) => (pod.metadata.name === "slow" ? "running" : "ready"),
+  });
+  const spec = { selector: { app: "web" }, ports: [{ name: "http", port: 80, targetPort: 8080 }] };
+  await room.create(resources.services, { metadata: { name: "web" }, spec });
+  for (const name of ["a", "b", "slow"])
+    await room.create(resources.pods, { ...podTemplate({}), metadata: { name, labels: { app: "web" } } });
+  const found = await room.until(
+    resources.endpoints,
+    "web",
+    ({ subsets }) => subsets?.[0]?.addresses?.length === 2 && subsets[0].notReadyAddresses?.length === 1,
+  );
+  t.match(found.subsets[0], {
+    ports: [{ name: "http", port: 8080, protocol: "TCP" }],
+    notReadyAddresses: [{ targetRef: { name: "slow" } }],
+  });
+  await room.delete(resources.pods, "a");
+  await room.until(resources.endpoints, "web", ({ subsets }) => subsets?.[0]?.addresses?.length === 1);
+  t.equal(room.list(resources.endpointslices).length, 0, "with a selector nothing is mirrored");
+  await room.delete(resources.services, "web");
+  await room.until(resources.namespaces, "default", () => !room.get(resources.endpoints, "web"));
+});
+
+t.test("endpointSliceMirroringController() mirrors what people write by hand", async (t) => {
+  const room = await controllerRoom(t, ["endpoint-controller", "endpointslicemirroring-controller"]);
+  const subsets = [
+    { addresses: [{ ip: "192.0.2.7" }, { ip: "2001:db8::7" }], ports: [{ port: 5432, protocol: "TCP" }] },
+  ];
+  await room.create(resources.endpoints, { metadata: { name: "database" }, subsets });
+  await room.create(resources.services, { metadata: { name: "database" }, spec: { ports: [{ port: 5432 }] } });
+  await room.until(resources.namespaces, "default", () => room.list(resources.endpointslices).length === 2);
+  const slice = () => room.list(resources.endpointslices).find(({ addressType }) => addressType === "IPv4");
+  t.match(slice(), {
+    metadata: { labels: { "kubernetes.io/service-name": "database" } },
+    endpoints: [{ addresses: ["192.0.2.7"], conditions: { ready: true } }],
+    ports: [{ port: 5432 }],
+  });
+  await room.patch(resources.endpoints, "database", {
+    subsets: [{ addresses: [{ ip: "192.0.2.8" }], ports: [{ port: 5432, protocol: "TCP" }] }],
+  });
+  await room.until(
+    resources.namespaces,
+    "default",
+    () => room.list(resources.endpointslices).length === 1 && slice().endpoints[0].addresses[0] === "192.0.2.8",
+  );
+  await room.delete(resources.services, "database");
+  await room.until(resources.namespaces, "default", () => room.list(resources.endpointslices).length === 0);
+  t.ok(room.get(resources.endpoints, "database"), "what people wrote stays");
+});

@@ -1,0 +1,162 @@
+import t from "tap";
+import { FakeClock } from "../../../plugins/kit/clock.ts";
+import { resources } from "../../../plugins/kit/objects/resources.ts";
+import type { Pod } from "../../../plugins/kit/objects/types.ts";
+import type { Json } from "../../../test/harness/api-server.ts";
+import { controllerRoom, podTemplate } from "../../../test/harness/controllers.ts";
+import type { Outcome } from "../../../test/harness/simulated-kubelet.ts";
+import { isTrue } from "../../manager/conditions.ts";
+import { indexName } from "./objects.ts";
+
+const job = (name: string, spec: Json = {}) => ({
+  metadata: { name },
+  spec: { template: podTemplate({}, { restartPolicy: "Never" }), ...spec },
+});
+const done = (object: Json) => isTrue(object.status?.conditions, "Complete");
+const failed = (object: Json) => isTrue(object.status?.conditions, "Failed");
+const indexOf = (pod: Pod) => pod.metadata.annotations?.[indexName];
+const names = ["job-controller"];
+
+t.test("jobController() runs as many pods as completions ask for, never more at once than parallelism", async (t) => {
+  let most = 0;
+  const room = await controllerRoom(t, names, { outcome: () => "succeeded" });
+  room.api.server.informers.for<Pod>(resources.pods).onEvent(() => {
+    const active = room.pods().filter((pod) => pod.status?.phase !== "Succeeded").length;
+    most = Math.max(most, active);
+  });
+  await room.create(resources.jobs, job("sum", { completions: 7, parallelism: 3 }));
+  const end = await room.until(resources.jobs, "sum", done);
+  t.match(end.status, { succeeded: 7, ready: 0, terminating: 0, uncountedTerminatedPods: {} });
+  t.ok(end.status.completionTime && isTrue(end.status.conditions, "SuccessCriteriaMet"));
+  t.equal(room.pods().length, 7);
+  t.ok(most <= 3, `${most} at once`);
+  t.ok(
+    room.pods().every((pod) => !pod.metadata.finalizers?.length),
+    "no pod is held any longer",
+  );
+});
+
+t.test("jobController() gives every index one success", async (t) => {
+  const room = await controllerRoom(t, names, { outcome: () => "succeeded" });
+  await room.create(resources.jobs, job("parts", { completions: 5, parallelism: 2, completionMode: "Indexed" }));
+  const end = await room.until(resources.jobs, "parts", done);
+  t.match(end.status, { succeeded: 5, completedIndexes: "0-4" });
+  t.same(
+    room
+      .pods()
+      .map((pod) => Number(indexOf(pod)))
+      .sort((a, b) => a - b),
+    [0, 1, 2, 3, 4],
+  );
+  const spec = room.pods()[0]?.spec as Json;
+  t.match(spec, { hostname: /^parts-\d$/, containers: [{ env: [{ name: "JOB_COMPLETION_INDEX" }] }] });
+});
+
+t.test("jobController() replaces failed pods with growing delays and gives up after the limit", async (t) => {
+  const clock = new FakeClock(Date.now());
+  const room = await controllerRoom(t, names, { outcome: () => ({ exitCode: 3 }), clock });
+  await room.create(resources.jobs, job("broken", { backoffLimit: 1 }));
+  await room.until(resources.jobs, "broken", ({ status }) => status?.failed === 1);
+  t.equal(room.pods().length, 1, "nothing is made before its time");
+  await clock.advance(11_000);
+  const end = await room.until(resources.jobs, "broken", failed);
+  t.equal(end.status.failed, 2);
+  t.match(end.status.conditions.at(-1), { type: "Failed", reason: "BackoffLimitExceeded" });
+});
+
+t.test("jobController() ends a job by its pod failure policy, and forgives what the policy ignores", async (t) => {
+  const clock = new FakeClock(Date.now());
+  const outcomes: Outcome[] = [{ exitCode: 7 }, { exitCode: 42 }];
+  const made: string[] = [];
+  const room = await controllerRoom(t, names, {
+    clock,
+    outcome: (pod) => {
+      if (!made.includes(pod.metadata.uid ?? "")) made.push(pod.metadata.uid ?? "");
+      return outcomes[made.indexOf(pod.metadata.uid ?? "")] ?? "ready";
+    },
+  });
+  const rules = [
+    { action: "Ignore", onExitCodes: { operator: "In", values: [7] } },
+    { action: "FailJob", onExitCodes: { containerName: "main", operator: "In", values: [42] } },
+  ];
+  await room.create(resources.jobs, job("strict", { backoffLimit: 0, podFailurePolicy: { rules } }));
+  await room.until(resources.namespaces, "default", () => room.pods()[0]?.status?.phase === "Failed");
+  await clock.advance(11_000);
+  const end = await room.until(resources.jobs, "strict", failed);
+  t.match(end.status.conditions.at(-1), {
+    reason: "PodFailurePolicy",
+    message: /^Container main for pod default\/strict-\w+ failed with exit code 42 matching FailJob rule at index 1$/,
+  });
+  t.equal(end.status.failed, 1, "the ignored one does not count");
+});
+
+t.test("jobController() fails only the index that used up its own limit", async (t) => {
+  const clock = new FakeClock(Date.now());
+  const room = await controllerRoom(t, names, {
+    clock,
+    outcome: (pod) => (indexOf(pod) === "1" ? { exitCode: 1 } : "succeeded"),
+  });
+  const spec = { completions: 3, parallelism: 3, completionMode: "Indexed", backoffLimitPerIndex: 1 };
+  await room.create(resources.jobs, job("parts", spec));
+  await room.until(resources.jobs, "parts", ({ status }) => status?.completedIndexes === "0,2");
+  await clock.advance(11_000);
+  const end = await room.until(resources.jobs, "parts", failed);
+  t.match(end.status, { failedIndexes: "1", completedIndexes: "0,2", failed: 2 });
+  t.match(end.status.conditions.at(-1), { reason: "FailedIndexes" });
+});
+
+t.test("jobController() ends early when the success policy holds", async (t) => {
+  const room = await controllerRoom(t, names, { outcome: (pod) => (indexOf(pod) === "0" ? "succeeded" : "ready") });
+  const spec = { completions: 3, parallelism: 3, completionMode: "Indexed" };
+  await room.create(resources.jobs, job("leader", { ...spec, successPolicy: { rules: [{ succeededIndexes: "0" }] } }));
+  const end = await room.until(resources.jobs, "leader", done);
+  t.match(end.status, { succeeded: 1, completedIndexes: "0" });
+  t.match(end.status.conditions[0], { type: "SuccessCriteriaMet", reason: "SuccessPolicy" });
+});
+
+t.test("jobController() takes pods away while suspended and brings them back after", async (t) => {
+  const room = await controllerRoom(t, names);
+  await room.create(resources.jobs, job("pause", { parallelism: 2, completions: 2 }));
+  await room.until(resources.jobs, "pause", ({ status }) => status?.ready === 2);
+  await room.patch(resources.jobs, "pause", { spec: { suspend: true } });
+  const paused = await room.until(
+    resources.jobs,
+    "pause",
+    ({ status }) => !status?.active && isTrue(status.conditions, "Suspended"),
+  );
+  t.equal(paused.status.startTime, undefined);
+  await room.patch(resources.jobs, "pause", { spec: { suspend: false } });
+  await room.until(resources.jobs, "pause", ({ status }) => status?.ready === 2 && status.startTime);
+});
+
+t.test("jobController() ends a job that was active for too long", async (t) => {
+  const clock = new FakeClock(Date.now());
+  const room = await controllerRoom(t, names, { clock });
+  await room.create(resources.jobs, job("slow", { activeDeadlineSeconds: 30 }));
+  await room.until(resources.jobs, "slow", ({ status }) => status?.ready === 1);
+  await clock.advance(31_000);
+  const end = await room.until(resources.jobs, "slow", failed);
+  t.match(end.status.conditions.at(-1), { reason: "DeadlineExceeded" });
+});
+
+t.test("jobController() lets the pods of a deleted job go", async (t) => {
+  const room = await controllerRoom(t, [...names, "generic-garbage-collector"]);
+  await room.create(resources.jobs, job("gone", { parallelism: 3, completions: 3 }));
+  await room.until(resources.jobs, "gone", ({ status }) => status?.ready === 3);
+  await room.delete(resources.jobs, "gone", { propagationPolicy: "Background" });
+  await room.until(resources.namespaces, "default", () => room.pods().length === 0);
+});
+
+t.test("ttlAfterFinishedController() deletes a finished job in time", async (t) => {
+  const clock = new FakeClock(Date.now());
+  const room = await controllerRoom(t, [...names, "ttl-after-finished-controller", "generic-garbage-collector"], {
+    clock,
+    outcome: () => "succeeded",
+  });
+  await room.create(resources.jobs, job("short", { ttlSecondsAfterFinished: 60 }));
+  await room.until(resources.jobs, "short", done);
+  await clock.advance(30_000);
+  t.ok(room.get(resources.jobs, "short"));
+  await clock.advance(31_000);
+  await room.until(resources.namespaces, "default", () => !room.get(resources.jobs, "short"));
+});

@@ -1,0 +1,142 @@
+import t from "tap";
+import { FakeClock } from "../../../plugins/kit/clock.ts";
+import { resources } from "../../../plugins/kit/objects/resources.ts";
+import type { Node } from "../../../plugins/kit/objects/types.ts";
+import type { Json } from "../../../test/harness/api-server.ts";
+import { controllerRoom, podTemplate, readyNode } from "../../../test/harness/controllers.ts";
+import { msTolerated } from "../taint-eviction/tolerance.ts";
+import { paceMs, zoneState } from "./zones.ts";
+
+const node = (name: string, status: string, zone = "z"): Node =>
+  readyNode(name, {
+    labels: { "topology.kubernetes.io/zone": zone },
+    status: { conditions: [{ type: "Ready", status }] },
+  });
+const some = (count: number, status: string, zone?: string) =>
+  Array.from({ length: count }, (_, index) => node(`${zone}${status}${index}`, status, zone));
+
+t.test("zoneState() and paceMs() slow down when many nodes are hit", async (t) => {
+  t.equal(zoneState(some(3, "True")), "normal");
+  t.equal(zoneState([...some(1, "Unknown"), ...some(1, "True")]), "normal");
+  t.equal(zoneState([...some(6, "Unknown"), ...some(4, "True")]), "partial");
+  t.equal(zoneState(some(2, "Unknown")), "full");
+  t.equal(paceMs("/z", [...some(1, "Unknown"), ...some(5, "True")]), 10_000);
+  t.equal(paceMs("/z", some(3, "Unknown")), undefined, "all silent: nobody is moved");
+  t.equal(paceMs("/z", [...some(6, "Unknown"), ...some(4, "True")]), undefined, "a small zone half gone");
+  t.equal(paceMs("/z", [...some(60, "Unknown"), ...some(40, "True")]), 100_000, "a large one goes slowly");
+  t.equal(paceMs("/z", [...some(3, "Unknown"), ...some(1, "True", "other")]), 10_000, "one of two zones");
+});
+
+t.test("msTolerated() is the shortest of the tolerations that are used", async (t) => {
+  const taint = (key: string, effect = "NoExecute") => ({ key, effect }) as never;
+  const tolerate = (key: string, tolerationSeconds?: number) =>
+    ({
+      key,
+      operator: "Exists",
+      effect: "NoExecute",
+      ...(tolerationSeconds === undefined ? {} : { tolerationSeconds }),
+    }) as never;
+  t.equal(msTolerated([taint("a")], []), 0);
+  t.equal(msTolerated([taint("a", "NoSchedule")], []), undefined);
+  t.equal(msTolerated([taint("a")], [tolerate("a")]), undefined);
+  t.equal(msTolerated([taint("a"), taint("b")], [tolerate("a", 300), tolerate("b", 10)]), 10_000);
+  t.equal(msTolerated([taint("a"), taint("b")], [tolerate("a", 300)]), 0);
+  t.equal(msTolerated([taint("a")], [tolerate("a", -5)]), 0);
+});
+
+const lease = (name: string, renewTime: string) => ({
+  metadata: { name, namespace: "kube-node-lease" },
+  spec: { holderIdentity: name, leaseDurationSeconds: 40, renewTime },
+});
+
+t.test("a node that falls silent is marked, its pods stop serving and move away in time", async (t) => {
+  const clock = new FakeClock(Date.now());
+  const room = await controllerRoom(t, ["node-controller"], { clock, nodes: ["a", "b"], kubelet: false });
+  for (const name of ["a", "b"]) await room.create(resources.leases, lease(name, new Date(clock.now()).toISOString()));
+  const tolerations = ["not-ready", "unreachable"].map((key) => ({
+    key: `node.kubernetes.io/${key}`,
+    operator: "Exists",
+    effect: "NoExecute",
+    tolerationSeconds: 300,
+  }));
+  for (const [name, nodeName] of [
+    ["lost", "a"],
+    ["kept", "b"],
+  ] as const) {
+    await room.create(resources.pods, {
+      ...podTemplate({}, { nodeName, tolerations: name === "lost" ? tolerations : [] }),
+      metadata: { name },
+    });
+    await room.patch(
+      resources.pods,
+      name,
+      { status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } },
+      "status",
+    );
+  }
+  const live = async () => {
+    const renewTime = new Date(clock.now()).toISOString();
+    await room.patch(resources.leases, "b", { spec: { renewTime } }, undefined, "kube-node-lease");
+  };
+  for (let second = 0; second < 50; second += 10) {
+    await clock.advance(10_000);
+    await live();
+  }
+  const ready = (object: Json) => object.status.conditions.find(({ type }: Json) => type === "Ready").status;
+  await room.until(resources.nodes, "a", (one) => ready(one) === "Unknown");
+  t.equal(ready(room.get(resources.nodes, "b")), "True");
+  await room.until(resources.pods, "lost", (one) => ready(one) === "False");
+  const has = (effect: string) => (one: Json) =>
+    one.spec.taints?.some((taint: Json) => taint.key === "node.kubernetes.io/unreachable" && taint.effect === effect);
+  await room.until(resources.nodes, "a", has("NoExecute"));
+  await room.until(resources.nodes, "a", has("NoSchedule"));
+  t.notOk(room.get(resources.pods, "lost").metadata.deletionTimestamp);
+  for (let second = 0; second < 310; second += 20) {
+    await clock.advance(20_000);
+    await live();
+  }
+  const lost = await room.until(resources.pods, "lost", ({ metadata }) => metadata.deletionTimestamp);
+  t.match(lost.status.conditions, [{ type: "DisruptionTarget", reason: "DeletionByTaintManager" }, {}]);
+  t.notOk(room.get(resources.pods, "kept").metadata.deletionTimestamp);
+  // The kubelet is back: it says so itself, and the taints go.
+  await room.patch(
+    resources.nodes,
+    "a",
+    {
+      status: {
+        conditions: [{ type: "Ready", status: "True", lastHeartbeatTime: new Date(clock.now()).toISOString() }],
+      },
+    },
+    "status",
+  );
+  await room.until(resources.nodes, "a", ({ spec }) => !spec.taints?.length);
+});
+
+t.test("podGarbageCollector() removes what no node will", async (t) => {
+  const clock = new FakeClock(Date.now());
+  const room = await controllerRoom(t, ["pod-garbage-collector"], { clock, kubelet: false });
+  await room.create(resources.pods, { ...podTemplate({}, { nodeName: "vanished" }), metadata: { name: "orphan" } });
+  await room.create(resources.pods, { ...podTemplate({}, { nodeName: "node" }), metadata: { name: "fine" } });
+  await room.create(resources.pods, {
+    ...podTemplate({}, {}),
+    metadata: { name: "waiting", finalizers: ["x.example/y"] },
+  });
+  await room.delete(resources.pods, "waiting");
+  await room.until(resources.pods, "waiting", ({ status }) => status.phase === "Failed");
+  await clock.advance(30_000);
+  t.ok(room.get(resources.pods, "orphan"), "the node may be on its way");
+  await clock.advance(40_000);
+  await room.until(resources.namespaces, "default", () => !room.get(resources.pods, "orphan"));
+  t.ok(room.get(resources.pods, "fine"));
+});
+
+t.test("leaseGarbageCollector() removes leases of nodes that are gone", async (t) => {
+  const clock = new FakeClock(Date.now());
+  const room = await controllerRoom(t, ["generic-garbage-collector"], { clock });
+  await room.create(resources.leases, lease("node", new Date(clock.now()).toISOString()));
+  await room.create(resources.leases, lease("vanished", new Date(clock.now()).toISOString()));
+  await clock.advance(2 * 3_600_000);
+  const has = (name: string) => room.get(resources.leases, name, "kube-node-lease");
+  await room.until(resources.namespaces, "default", () => !has("vanished"));
+  t.ok(has("node"));
+});

@@ -1,0 +1,89 @@
+// Keeps a quota's status true to what its namespace really uses: after the quota changed, after objects went, and now and
+// then. Admission raises the amounts when objects are made; this is how they come down again.
+
+import { isFault } from "../../../plugins/kit/fault.ts";
+import { type ResourceRef, resources } from "../../../plugins/kit/objects/resources.ts";
+import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import { compareQuantity, parseQuantity } from "../../../plugins/kit/quantity.ts";
+import type { ResourceQuota } from "../../../plugins/kit/quota/scopes.ts";
+import type { ControllerFactory } from "../../manager/contract.ts";
+import { builtInResources } from "../stored-resources.ts";
+import { usedBy } from "./totals.ts";
+
+const lookAgainMs = 5 * 60_000;
+// What admission has charged may not be stored yet: a quota that was charged just now is counted when it is quiet, but
+// not put off for ever.
+const quietMs = 1000;
+const longestWaitMs = 5000;
+
+export const resourceQuotaController: ControllerFactory = ({ client, informers, clock }) => {
+  const quotas = informers.for<ResourceQuota>(resources.resourcequotas);
+  const chargedAt = new Map<string, number>();
+  const waitingSince = new Map<string, number>();
+  const keyOf = (quota: ResourceQuota) => `${quota.metadata.namespace}/${quota.metadata.name}`;
+  quotas.onEvent(({ type, object, previous }) => {
+    if (type === "delete") chargedAt.delete(keyOf(object));
+    else if (previous && JSON.stringify(previous.status?.used) !== JSON.stringify(object.status?.used)) {
+      chargedAt.set(keyOf(object), clock.monotonic());
+    }
+  });
+  const quotasBeside = (object: KubeObject) => quotas.list(object.metadata.namespace ?? "").map(keyOf);
+  const counted = builtInResources.filter(
+    (ref) => ref.namespaced && ref.plural !== "events" && ref.plural !== "leases",
+  );
+
+  /** How long to wait yet, in milliseconds; 0 when it may be counted now. */
+  function putOff(key: string): number {
+    const now = clock.monotonic();
+    const quiet = (chargedAt.get(key) ?? Number.NEGATIVE_INFINITY) + quietMs - now;
+    const since = waitingSince.get(key) ?? now;
+    if (quiet <= 0 || now - since >= longestWaitMs) {
+      waitingSince.delete(key);
+      return 0;
+    }
+    waitingSince.set(key, since);
+    return quiet;
+  }
+
+  return {
+    name: "resource-quota",
+    wakes: counted.map((resource) => ({
+      resource,
+      keys: (object: KubeObject) =>
+        resource.plural === "resourcequotas" ? [keyOf(object as ResourceQuota)] : quotasBeside(object),
+    })),
+    async reconcile(key, call) {
+      const [namespace = "", name = ""] = key.split("/");
+      const quota = quotas.get(namespace, name);
+      if (!quota || quota.metadata.deletionTimestamp) return undefined;
+      const hard = quota.spec?.hard ?? {};
+      const isKnown = Object.keys(hard).every((each) => quota.status?.used?.[each] !== undefined);
+      const wait = isKnown ? putOff(key) : 0;
+      if (wait > 0) return wait;
+      const used = usedBy(quota, (of) => informers.for<KubeObject>(of as ResourceRef).list(namespace));
+      if (isSame(quota.status?.used, used) && isSame(quota.status?.hard, hard)) return lookAgainMs;
+      try {
+        await client.update(resources.resourcequotas, { ...quota, status: { hard, used } }, call, {
+          subresource: "status",
+        });
+      } catch (error) {
+        // Charged or changed meanwhile: that wakes us again.
+        if (!isFault(error, "conflict", "not-found")) throw error;
+      }
+      return lookAgainMs;
+    },
+  };
+};
+
+function isSame(a: Readonly<Record<string, string>> | undefined, b: Readonly<Record<string, string>>): boolean {
+  const names = Object.keys(b);
+  return (
+    Object.keys(a ?? {}).length === names.length &&
+    names.every((name) => {
+      const [left, right] = [a?.[name], b[name]];
+      return (
+        left !== undefined && right !== undefined && compareQuantity(parseQuantity(left), parseQuantity(right)) === 0
+      );
+    })
+  );
+}

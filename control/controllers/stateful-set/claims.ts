@@ -1,0 +1,98 @@
+// The volume claims of a stateful set: made before the pod that uses them, and owned so that they go when the policy says.
+
+import type { Call } from "../../../plugins/kit/call.ts";
+import { isFault, toFault } from "../../../plugins/kit/fault.ts";
+import type { Informer } from "../../../plugins/kit/informer.ts";
+import { resources } from "../../../plugins/kit/objects/resources.ts";
+import type { OwnerReference, PersistentVolumeClaim, Pod } from "../../../plugins/kit/objects/types.ts";
+import type { ControllerContext } from "../../manager/contract.ts";
+import { controllerReference } from "../../manager/owners.ts";
+import { deepEqual } from "../../resources/equal.ts";
+import {
+  claimName,
+  claimOf,
+  firstOrdinal,
+  ordinalOf,
+  podName,
+  replicasOf,
+  type StatefulSet,
+  statefulSetType,
+} from "./objects.ts";
+
+const podType = { apiVersion: "v1", kind: "Pod" };
+
+export class Claims {
+  readonly #context: ControllerContext;
+  readonly #claims: Informer<PersistentVolumeClaim>;
+
+  constructor(context: ControllerContext) {
+    this.#context = context;
+    this.#claims = context.informers.for<PersistentVolumeClaim>(resources.persistentvolumeclaims);
+  }
+
+  async ensure(set: StatefulSet, ordinal: number, call: Call): Promise<void> {
+    const { client, events } = this.#context;
+    const { namespace = "", name } = set.metadata;
+    for (const template of set.spec.volumeClaimTemplates ?? []) {
+      const claim = claimName(set, template, ordinal);
+      if (this.#claims.get(namespace, claim)) continue;
+      const what = `create Claim ${claim} Pod ${podName(set, ordinal)} in StatefulSet ${name}`;
+      try {
+        await client.create(resources.persistentvolumeclaims, claimOf(set, template, ordinal), call, { namespace });
+        events.event({ ...statefulSetType, ...set }, "Normal", "SuccessfulCreate", `${what} success`);
+      } catch (error) {
+        if (isFault(error, "already-exists")) continue;
+        const { message } = toFault(error, "create claim");
+        events.event({ ...statefulSetType, ...set }, "Warning", "FailedCreate", `${what} failed error: ${message}`);
+        throw error;
+      }
+    }
+  }
+
+  /** Claims of pods that stay belong to nobody or to the set; those of pods beyond the size may go with their pod. */
+  async own(set: StatefulSet, pods: readonly Pod[], call: Call): Promise<void> {
+    const policy = set.spec.persistentVolumeClaimRetentionPolicy;
+    if (!policy || !set.spec.volumeClaimTemplates?.length) return;
+    const end = firstOrdinal(set) + replicasOf(set);
+    for (const pod of pods) {
+      const ordinal = ordinalOf(set, pod);
+      if (ordinal === undefined) continue;
+      const isBeyond = ordinal < firstOrdinal(set) || ordinal >= end;
+      const bySet = policy.whenDeleted === "Delete" && !(isBeyond && policy.whenScaled === "Delete");
+      const byPod = isBeyond && policy.whenScaled === "Delete";
+      for (const template of set.spec.volumeClaimTemplates) {
+        const claim = this.#claims.get(set.metadata.namespace ?? "", claimName(set, template, ordinal));
+        if (claim) await this.#setOwners(claim, set, pod, { bySet, byPod }, call);
+      }
+    }
+  }
+
+  async #setOwners(
+    claim: PersistentVolumeClaim,
+    set: StatefulSet,
+    pod: Pod,
+    wish: { bySet: boolean; byPod: boolean },
+    call: Call,
+  ): Promise<void> {
+    const plain = (reference: OwnerReference): OwnerReference => ({
+      ...reference,
+      controller: false,
+      blockOwnerDeletion: true,
+    });
+    const ours = (reference: OwnerReference) =>
+      reference.uid === set.metadata.uid || (reference.kind === "Pod" && reference.name === pod.metadata.name);
+    const known = claim.metadata.ownerReferences ?? [];
+    const wanted = [
+      ...known.filter((reference) => !ours(reference)),
+      ...(wish.bySet ? [plain(controllerReference(set, statefulSetType))] : []),
+      ...(wish.byPod ? [plain(controllerReference(pod, podType))] : []),
+    ];
+    if (deepEqual(known, wanted)) return;
+    const metadata = { ...claim.metadata, ownerReferences: wanted };
+    try {
+      await this.#context.client.update(resources.persistentvolumeclaims, { ...claim, metadata }, call);
+    } catch (error) {
+      if (!isFault(error, "not-found")) throw error;
+    }
+  }
+}

@@ -1,0 +1,27 @@
+// Writing an object's status: only when it differs, and a race that somebody else won is no failure.
+
+import type { Call } from "../../plugins/kit/call.ts";
+import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
+import { isFault } from "../../plugins/kit/fault.ts";
+import { apiVersionOf, type ResourceRef } from "../../plugins/kit/objects/resources.ts";
+import type { ObjectMeta } from "../../plugins/kit/objects/types.ts";
+import { deepEqual } from "../resources/equal.ts";
+
+/** The answer is false when the object changed or went meanwhile; that change wakes the controller again. */
+export async function writeStatus<S>(
+  client: ApiClient,
+  ref: ResourceRef,
+  object: { readonly metadata: ObjectMeta; readonly status?: S },
+  status: S,
+  call: Call,
+): Promise<boolean> {
+  if (deepEqual(object.status ?? {}, status)) return true;
+  const typed = { apiVersion: apiVersionOf(ref), kind: ref.kind, ...object, status };
+  try {
+    await client.update(ref, typed, call, { subresource: "status" });
+    return true;
+  } catch (error) {
+    if (isFault(error, "not-found", "conflict")) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,94 @@
+// Webhook configurations, mutating and validating.
+
+import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { ResourceDefinition } from "../definition.ts";
+import { duplicate, type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
+import { age, ageColumn, column, nameColumn } from "../print.ts";
+
+interface Webhook {
+  name?: string;
+  failurePolicy?: string;
+  matchPolicy?: string;
+  namespaceSelector?: unknown;
+  objectSelector?: unknown;
+  timeoutSeconds?: number;
+  reinvocationPolicy?: string;
+  sideEffects?: string;
+  admissionReviewVersions?: string[];
+  clientConfig?: { url?: string; service?: { port?: number } };
+  rules?: { scope?: string }[];
+}
+
+const webhooksOf = (object: KubeObject) => (object.webhooks ?? []) as Webhook[];
+
+function definition(plural: string, kind: string, isMutating: boolean): ResourceDefinition {
+  return {
+    group: "admissionregistration.k8s.io",
+    version: "v1",
+    plural,
+    singular: kind.toLowerCase(),
+    kind,
+    namespaced: false,
+    hasGeneration: true,
+    columns: [nameColumn, column("Webhooks", "How many webhooks it has.", "integer"), ageColumn],
+    cells: (object, now) => [
+      object.metadata.name,
+      webhooksOf(object).length,
+      age(object.metadata.creationTimestamp, now),
+    ],
+    defaults(object) {
+      for (const webhook of webhooksOf(object)) {
+        webhook.failurePolicy ??= "Fail";
+        webhook.matchPolicy ??= "Equivalent";
+        webhook.namespaceSelector ??= {};
+        webhook.objectSelector ??= {};
+        webhook.timeoutSeconds ??= 10;
+        if (isMutating) webhook.reinvocationPolicy ??= "Never";
+        if (webhook.clientConfig?.service) webhook.clientConfig.service.port ??= 443;
+        for (const rule of webhook.rules ?? []) rule.scope ??= "*";
+      }
+    },
+    validate: (object) => validateWebhooks(webhooksOf(object)),
+  };
+}
+
+function validateWebhooks(webhooks: readonly Webhook[]): FieldErrors {
+  const errors: FieldErrors = [];
+  const names = new Set<string>();
+  webhooks.forEach((webhook, index) => {
+    const at = `webhooks[${index}]`;
+    if (!webhook.name) errors.push(required(`${at}.name`));
+    else if (webhook.name.split(".").length < 3)
+      errors.push(
+        invalid(`${at}.name`, webhook.name, "should be a domain with at least three segments separated by dots"),
+      );
+    if (webhook.name && names.has(webhook.name)) errors.push(duplicate(`${at}.name`, webhook.name));
+    names.add(webhook.name ?? "");
+    if (!["None", "NoneOnDryRun"].includes(webhook.sideEffects ?? ""))
+      errors.push(
+        webhook.sideEffects
+          ? notSupported(`${at}.sideEffects`, webhook.sideEffects, ["None", "NoneOnDryRun"])
+          : required(`${at}.sideEffects`, "must specify one of None, NoneOnDryRun"),
+      );
+    if ((webhook.admissionReviewVersions?.length ?? 0) === 0)
+      errors.push(required(`${at}.admissionReviewVersions`, "must specify one of v1, v1beta1"));
+    if (!["Fail", "Ignore"].includes(webhook.failurePolicy ?? ""))
+      errors.push(notSupported(`${at}.failurePolicy`, webhook.failurePolicy, ["Fail", "Ignore"]));
+    const seconds = webhook.timeoutSeconds ?? 10;
+    if (seconds < 1 || seconds > 30)
+      errors.push(invalid(`${at}.timeoutSeconds`, seconds, "the timeout value must be between 1 and 30 seconds"));
+    const { url, service } = webhook.clientConfig ?? {};
+    if (Boolean(url) === Boolean(service))
+      errors.push(required(`${at}.clientConfig`, "exactly one of url or service is required"));
+    if (url && !url.startsWith("https://"))
+      errors.push(invalid(`${at}.clientConfig.url`, url, "'https' is the only allowed URL scheme"));
+  });
+  return errors;
+}
+
+export const mutatingWebhooks = definition("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", true);
+export const validatingWebhooks = definition(
+  "validatingwebhookconfigurations",
+  "ValidatingWebhookConfiguration",
+  false,
+);

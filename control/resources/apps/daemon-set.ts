@@ -1,0 +1,106 @@
+// DaemonSet.
+
+import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { ResourceDefinition } from "../definition.ts";
+import { deepEqual } from "../equal.ts";
+import { invalid, notSupported } from "../field-error.ts";
+import { type LabelSelector, selectorText } from "../label-selector.ts";
+import { setDefault } from "../pod-spec/defaults.ts";
+import {
+  defaultTemplate,
+  type PodTemplate,
+  templateCells,
+  templateColumns,
+  validateWorkload,
+} from "../pod-template.ts";
+import { age, ageColumn, column, labelsText, nameColumn } from "../print.ts";
+import { validateIntOrPercent } from "../int-or-percent.ts";
+
+interface DaemonSetSpec {
+  selector?: LabelSelector;
+  template?: PodTemplate;
+  minReadySeconds?: number;
+  revisionHistoryLimit?: number;
+  updateStrategy?: { type?: string; rollingUpdate?: { maxUnavailable?: number | string; maxSurge?: number | string } };
+}
+
+interface DaemonSetStatus {
+  desiredNumberScheduled?: number;
+  currentNumberScheduled?: number;
+  numberReady?: number;
+  updatedNumberScheduled?: number;
+  numberAvailable?: number;
+}
+
+const specOf = (object: KubeObject) => (object.spec ?? {}) as DaemonSetSpec;
+
+export const daemonSets: ResourceDefinition = {
+  group: "apps",
+  version: "v1",
+  plural: "daemonsets",
+  singular: "daemonset",
+  kind: "DaemonSet",
+  namespaced: true,
+  shortNames: ["ds"],
+  categories: ["all"],
+  hasStatus: true,
+  newStatus: { currentNumberScheduled: 0, numberMisscheduled: 0, desiredNumberScheduled: 0, numberReady: 0 },
+  hasGeneration: true,
+  columns: [
+    nameColumn,
+    column("Desired", "How many nodes should run its pod.", "integer"),
+    column("Current", "How many nodes run at least one.", "integer"),
+    column("Ready", "How many of the pods are ready.", "integer"),
+    column("Up-to-date", "How many nodes run the newest template.", "integer"),
+    column("Available", "How many pods have been ready long enough.", "integer"),
+    column("Node Selector", "Which nodes it is for."),
+    ageColumn,
+    ...templateColumns,
+  ],
+  cells(object, now) {
+    const spec = specOf(object);
+    const status = (object.status ?? {}) as DaemonSetStatus;
+    return [
+      object.metadata.name,
+      status.desiredNumberScheduled ?? 0,
+      status.currentNumberScheduled ?? 0,
+      status.numberReady ?? 0,
+      status.updatedNumberScheduled ?? 0,
+      status.numberAvailable ?? 0,
+      labelsText(spec.template?.spec?.nodeSelector as Record<string, string> | undefined),
+      age(object.metadata.creationTimestamp, now),
+      ...templateCells(spec.template),
+      selectorText(spec.selector),
+    ];
+  },
+  defaults(object) {
+    object.spec ??= {};
+    const spec = specOf(object);
+    setDefault(spec, "revisionHistoryLimit", 10);
+    spec.updateStrategy ??= {};
+    if (!spec.updateStrategy.type) spec.updateStrategy.type = "RollingUpdate";
+    if (spec.updateStrategy.type === "RollingUpdate") {
+      spec.updateStrategy.rollingUpdate ??= {};
+      setDefault(spec.updateStrategy.rollingUpdate, "maxUnavailable", 1);
+      setDefault(spec.updateStrategy.rollingUpdate, "maxSurge", 0);
+    }
+    defaultTemplate(spec.template);
+  },
+  validate(object, previous) {
+    const spec = specOf(object);
+    const errors = validateWorkload(spec, ["Always"]);
+    if (!["OnDelete", "RollingUpdate"].includes(spec.updateStrategy?.type ?? ""))
+      errors.push(
+        notSupported("spec.updateStrategy.type", spec.updateStrategy?.type ?? "", ["RollingUpdate", "OnDelete"]),
+      );
+    const rolling = spec.updateStrategy?.rollingUpdate;
+    errors.push(...validateIntOrPercent(rolling?.maxUnavailable, "spec.updateStrategy.rollingUpdate.maxUnavailable"));
+    errors.push(...validateIntOrPercent(rolling?.maxSurge, "spec.updateStrategy.rollingUpdate.maxSurge"));
+    for (const field of ["minReadySeconds", "revisionHistoryLimit"] as const)
+      if ((spec[field] ?? 0) < 0)
+        errors.push(invalid(`spec.${field}`, spec[field], "must be greater than or equal to 0"));
+    if (previous && !deepEqual(specOf(previous).selector, spec.selector))
+      errors.push(invalid("spec.selector", spec.selector, "field is immutable"));
+    return errors;
+  },
+};

@@ -1,0 +1,143 @@
+// StatefulSet.
+
+import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import { defaultClaimSpec } from "../core/claim-spec.ts";
+import type { ResourceDefinition } from "../definition.ts";
+import { deepEqual } from "../equal.ts";
+import { forbidden, invalid, notSupported } from "../field-error.ts";
+import type { LabelSelector } from "../label-selector.ts";
+import { setDefault } from "../pod-spec/defaults.ts";
+import {
+  defaultTemplate,
+  type PodTemplate,
+  templateCells,
+  templateColumns,
+  validateWorkload,
+} from "../pod-template.ts";
+import { age, ageColumn, column, nameColumn } from "../print.ts";
+
+interface StatefulSetSpec {
+  replicas?: number;
+  selector?: LabelSelector;
+  template?: PodTemplate;
+  serviceName?: string;
+  podManagementPolicy?: string;
+  revisionHistoryLimit?: number;
+  minReadySeconds?: number;
+  ordinals?: unknown;
+  updateStrategy?: { type?: string; rollingUpdate?: { partition?: number } };
+  persistentVolumeClaimRetentionPolicy?: { whenDeleted?: string; whenScaled?: string };
+  volumeClaimTemplates?: ClaimTemplate[];
+}
+
+interface ClaimTemplate {
+  apiVersion?: string;
+  kind?: string;
+  metadata?: { name?: string };
+  spec?: Record<string, unknown>;
+  status?: unknown;
+}
+
+const specOf = (object: KubeObject) => (object.spec ?? {}) as StatefulSetSpec;
+const mutable = [
+  "replicas",
+  "ordinals",
+  "template",
+  "updateStrategy",
+  "revisionHistoryLimit",
+  "persistentVolumeClaimRetentionPolicy",
+  "minReadySeconds",
+] as const;
+
+/** The template as pods get it: each claim template is a volume of its name, which replaces one of the template. */
+function withClaims({ template, volumeClaimTemplates = [] }: StatefulSetSpec): { template?: PodTemplate } {
+  if (!template?.spec) return {};
+  const names = volumeClaimTemplates.map(({ metadata }) => metadata?.name ?? "");
+  const claims = names.map((name) => ({ name, persistentVolumeClaim: { claimName: name } }));
+  const others = (template.spec.volumes ?? []).filter(({ name }) => !names.includes(name));
+  return { template: { ...template, spec: { ...template.spec, volumes: [...others, ...claims] } } };
+}
+
+export const statefulSets: ResourceDefinition = {
+  group: "apps",
+  version: "v1",
+  plural: "statefulsets",
+  singular: "statefulset",
+  kind: "StatefulSet",
+  namespaced: true,
+  shortNames: ["sts"],
+  categories: ["all"],
+  hasStatus: true,
+  newStatus: { replicas: 0, availableReplicas: 0 },
+  hasGeneration: true,
+  scale: {
+    specReplicas: "spec.replicas",
+    statusReplicas: "status.replicas",
+    selector: { path: "spec.selector", as: "labelSelector" },
+  },
+  columns: [
+    nameColumn,
+    column("Ready", "How many replicas are ready, of how many."),
+    ageColumn,
+    ...templateColumns.slice(0, 2),
+  ],
+  cells(object, now) {
+    const ready = (object.status as { readyReplicas?: number } | undefined)?.readyReplicas ?? 0;
+    return [
+      object.metadata.name,
+      `${ready}/${specOf(object).replicas ?? 0}`,
+      age(object.metadata.creationTimestamp, now),
+      ...templateCells(specOf(object).template),
+    ];
+  },
+  defaults(object) {
+    object.spec ??= {};
+    const spec = specOf(object);
+    setDefault(spec, "replicas", 1);
+    setDefault(spec, "revisionHistoryLimit", 10);
+    if (!spec.podManagementPolicy) spec.podManagementPolicy = "OrderedReady";
+    spec.updateStrategy ??= {};
+    if (!spec.updateStrategy.type) spec.updateStrategy.type = "RollingUpdate";
+    if (spec.updateStrategy.type === "RollingUpdate") {
+      spec.updateStrategy.rollingUpdate ??= {};
+      setDefault(spec.updateStrategy.rollingUpdate, "partition", 0);
+    }
+    spec.persistentVolumeClaimRetentionPolicy ??= {};
+    setDefault(spec.persistentVolumeClaimRetentionPolicy, "whenDeleted", "Retain");
+    setDefault(spec.persistentVolumeClaimRetentionPolicy, "whenScaled", "Retain");
+    defaultTemplate(spec.template);
+    for (const claim of spec.volumeClaimTemplates ?? []) {
+      claim.apiVersion ??= "v1";
+      claim.kind ??= "PersistentVolumeClaim";
+      claim.status ??= { phase: "Pending" };
+      if (claim.spec) defaultClaimSpec(claim.spec);
+    }
+  },
+  validate(object, previous) {
+    const spec = specOf(object);
+    const errors = validateWorkload({ ...spec, ...withClaims(spec) }, ["Always"]);
+    for (const field of ["replicas", "minReadySeconds", "revisionHistoryLimit"] as const)
+      if ((spec[field] ?? 0) < 0)
+        errors.push(invalid(`spec.${field}`, spec[field], "must be greater than or equal to 0"));
+    if (!["OrderedReady", "Parallel"].includes(spec.podManagementPolicy ?? ""))
+      errors.push(
+        invalid("spec.podManagementPolicy", spec.podManagementPolicy, "must be 'OrderedReady' or 'Parallel'"),
+      );
+    if (!["OnDelete", "RollingUpdate"].includes(spec.updateStrategy?.type ?? ""))
+      errors.push(notSupported("spec.updateStrategy", spec.updateStrategy?.type ?? "", ["OnDelete", "RollingUpdate"]));
+    if (previous) {
+      const held: Record<string, unknown> = { ...spec };
+      for (const field of mutable) {
+        held[field] = specOf(previous)[field];
+      }
+      if (!deepEqual(held, specOf(previous)))
+        errors.push(
+          forbidden(
+            "spec",
+            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
+          ),
+        );
+    }
+    return errors;
+  },
+};

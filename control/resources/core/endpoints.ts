@@ -1,0 +1,65 @@
+// Endpoints: the older form of EndpointSlices.
+
+import { isIP } from "node:net";
+import type { Endpoints, KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { ResourceDefinition } from "../definition.ts";
+import { type FieldErrors, invalid, required } from "../field-error.ts";
+import { isPortNumber } from "../names.ts";
+import { age, ageColumn, column, nameColumn } from "../print.ts";
+
+const subsetsOf = (object: KubeObject) => (object as unknown as Endpoints).subsets ?? [];
+const shown = 3;
+
+export const endpoints: ResourceDefinition = {
+  group: "",
+  version: "v1",
+  plural: "endpoints",
+  singular: "endpoints",
+  kind: "Endpoints",
+  listKind: "EndpointsList",
+  namespaced: true,
+  shortNames: ["ep"],
+  createsOnUpdate: true,
+  columns: [nameColumn, column("Endpoints", "The addresses and ports behind it."), ageColumn],
+  cells: (object, now) => [object.metadata.name, endpointsText(object), age(object.metadata.creationTimestamp, now)],
+  defaults(object) {
+    for (const subset of subsetsOf(object))
+      for (const port of subset.ports ?? []) if (!port.protocol) port.protocol = "TCP";
+  },
+  validate(object) {
+    const errors: FieldErrors = [];
+    subsetsOf(object).forEach((subset, index) => {
+      const at = `subsets[${index}]`;
+      if ((subset.addresses?.length ?? 0) === 0 && (subset.notReadyAddresses?.length ?? 0) === 0)
+        errors.push(required(at, "must specify `addresses` or `notReadyAddresses`"));
+      (subset.addresses ?? []).forEach((address, addressIndex) => {
+        if (isIP(address.ip) === 0)
+          errors.push(
+            invalid(
+              `${at}.addresses[${addressIndex}].ip`,
+              address.ip,
+              "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
+            ),
+          );
+      });
+      (subset.ports ?? []).forEach((port, portIndex) => {
+        if (!isPortNumber(port.port))
+          errors.push(invalid(`${at}.ports[${portIndex}].port`, port.port, "must be between 1 and 65535, inclusive"));
+      });
+    });
+    return errors;
+  },
+};
+
+function endpointsText(object: KubeObject): string {
+  const all = subsetsOf(object).flatMap((subset) =>
+    (subset.ports?.length ?? 0) === 0
+      ? (subset.addresses ?? []).map(({ ip }) => ip)
+      : (subset.ports ?? []).flatMap((port) =>
+          (subset.addresses ?? []).map(({ ip }) => (isIP(ip) === 6 ? `[${ip}]:${port.port}` : `${ip}:${port.port}`)),
+        ),
+  );
+  if (all.length === 0) return "<none>";
+  const text = all.slice(0, shown).join(",");
+  return all.length > shown ? `${text} + ${all.length - shown} more...` : text;
+}

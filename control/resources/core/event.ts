@@ -1,0 +1,190 @@
+// Event: what happened to an object. One stored form, two faces: core/v1 and events.k8s.io/v1.
+
+import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { Column, ResourceDefinition } from "../definition.ts";
+import { type FieldErrors, invalid, required } from "../field-error.ts";
+import { age, column, wideColumn } from "../print.ts";
+
+interface Reference {
+  kind?: string;
+  namespace?: string;
+  name?: string;
+  uid?: string;
+  apiVersion?: string;
+  resourceVersion?: string;
+  fieldPath?: string;
+}
+
+interface CoreEvent extends KubeObject {
+  involvedObject?: Reference;
+  reason?: string;
+  message?: string;
+  type?: string;
+  action?: string;
+  count?: number;
+  firstTimestamp?: string | null;
+  lastTimestamp?: string | null;
+  eventTime?: string | null;
+  source?: { component?: string; host?: string };
+  series?: { count?: number; lastObservedTime?: string };
+  related?: Reference;
+  reportingComponent?: string;
+  reportingInstance?: string;
+}
+
+const asEvent = (object: KubeObject): CoreEvent => object as CoreEvent;
+
+const columns: Column[] = [
+  column("Last Seen", "How long ago it last happened."),
+  column("Type", "Normal or Warning."),
+  column("Reason", "Why, in one word."),
+  column("Object", "What it happened to."),
+  wideColumn("Subobject", "Which part of the object."),
+  wideColumn("Source", "Who reports it."),
+  column("Message", "What happened."),
+  wideColumn("First Seen", "How long ago it first happened."),
+  wideColumn("Count", "How often it happened."),
+  wideColumn("Name", "The event's own name."),
+];
+
+function since(time: string | null | undefined, now: number): string {
+  return time ? age(time, now) : "<unknown>";
+}
+
+function cells(object: KubeObject, now: number): unknown[] {
+  const event = asEvent(object);
+  let first = since(event.firstTimestamp, now);
+  if (!event.firstTimestamp && event.eventTime) first = since(event.eventTime, now);
+  let last = since(event.lastTimestamp, now);
+  if (event.series) last = since(event.series.lastObservedTime, now);
+  else if (!event.lastTimestamp) last = first;
+  const about = event.involvedObject ?? {};
+  const target = about.name ? `${(about.kind ?? "").toLowerCase()}/${about.name}` : (about.kind ?? "").toLowerCase();
+  const component = event.source?.component || event.reportingComponent || "";
+  const host = event.source?.host || event.reportingInstance || "";
+  return [
+    last,
+    event.type ?? "",
+    event.reason ?? "",
+    target,
+    about.fieldPath ?? "",
+    host ? `${component}, ${host}` : component,
+    (event.message ?? "").trim(),
+    first,
+    event.series?.count ?? event.count ?? 0,
+    event.metadata.name,
+  ];
+}
+
+const about =
+  (field: keyof Reference) =>
+  (object: KubeObject): string =>
+    asEvent(object).involvedObject?.[field] ?? "";
+
+function validate(object: KubeObject): FieldErrors {
+  const event = asEvent(object);
+  const errors: FieldErrors = [];
+  const namespace = event.involvedObject?.namespace ?? "";
+  const wanted = namespace === "" ? "default" : namespace;
+  if (namespace !== "" && event.metadata.namespace !== namespace)
+    errors.push(invalid("involvedObject.namespace", namespace, "does not match event.namespace"));
+  else if (namespace === "" && event.metadata.namespace !== wanted && event.metadata.namespace !== "kube-system")
+    errors.push(invalid("involvedObject.namespace", namespace, "does not match event.namespace"));
+  return errors;
+}
+
+const shared = {
+  plural: "events",
+  singular: "event",
+  kind: "Event",
+  namespaced: true,
+  shortNames: ["ev"],
+  createsOnUpdate: true,
+} as const;
+
+export const coreEvents: ResourceDefinition = {
+  ...shared,
+  group: "",
+  version: "v1",
+  columns,
+  cells,
+  validate,
+  selectable: {
+    "involvedObject.kind": about("kind"),
+    "involvedObject.namespace": about("namespace"),
+    "involvedObject.name": about("name"),
+    "involvedObject.uid": about("uid"),
+    "involvedObject.apiVersion": about("apiVersion"),
+    "involvedObject.resourceVersion": about("resourceVersion"),
+    "involvedObject.fieldPath": about("fieldPath"),
+    reason: (object) => asEvent(object).reason ?? "",
+    reportingComponent: (object) => asEvent(object).reportingComponent ?? "",
+    source: (object) => asEvent(object).source?.component || asEvent(object).reportingComponent || "",
+    type: (object) => asEvent(object).type ?? "",
+  },
+};
+
+interface NewEvent extends KubeObject {
+  regarding?: Reference;
+  note?: string;
+  deprecatedSource?: unknown;
+  deprecatedFirstTimestamp?: unknown;
+  deprecatedLastTimestamp?: unknown;
+  deprecatedCount?: unknown;
+  reportingController?: string;
+}
+
+const renamed: readonly (readonly [stored: string, shown: string])[] = [
+  ["involvedObject", "regarding"],
+  ["message", "note"],
+  ["source", "deprecatedSource"],
+  ["firstTimestamp", "deprecatedFirstTimestamp"],
+  ["lastTimestamp", "deprecatedLastTimestamp"],
+  ["count", "deprecatedCount"],
+  ["reportingComponent", "reportingController"],
+];
+
+function rename(object: KubeObject, apiVersion: string, from: 0 | 1): KubeObject {
+  const names = new Map(renamed.map((pair) => [pair[from], pair[1 - from]] as [string, string]));
+  const result: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(object)) result[names.get(key) ?? key] = value;
+  result.apiVersion = apiVersion;
+  return result as KubeObject;
+}
+
+export const newEvents: ResourceDefinition = {
+  ...shared,
+  group: "events.k8s.io",
+  version: "v1",
+  storage: { group: "", plural: "events" },
+  toStored: (object) => rename(object, "v1", 1),
+  fromStored: (object) => rename(object, "events.k8s.io/v1", 0),
+  columns,
+  cells: (object, now) => cells(rename(object, "v1", 1), now),
+  selectable: {
+    reason: (object) => asEvent(object).reason ?? "",
+    type: (object) => asEvent(object).type ?? "",
+    reportingController: (object) => (object as NewEvent).reportingController ?? "",
+    "regarding.kind": (object) => (object as NewEvent).regarding?.kind ?? "",
+    "regarding.namespace": (object) => (object as NewEvent).regarding?.namespace ?? "",
+    "regarding.name": (object) => (object as NewEvent).regarding?.name ?? "",
+    "regarding.uid": (object) => (object as NewEvent).regarding?.uid ?? "",
+    "regarding.apiVersion": (object) => (object as NewEvent).regarding?.apiVersion ?? "",
+    "regarding.resourceVersion": (object) => (object as NewEvent).regarding?.resourceVersion ?? "",
+    "regarding.fieldPath": (object) => (object as NewEvent).regarding?.fieldPath ?? "",
+  },
+  validate(object, previous) {
+    const event = object as NewEvent & { eventTime?: unknown; action?: string; reason?: string; type?: string };
+    const errors: FieldErrors = [];
+    if (previous) return errors;
+    if (!event.eventTime) errors.push(required("eventTime"));
+    if (!event.reportingController) errors.push(required("reportingController"));
+    if (!event.reportingInstance) errors.push(required("reportingInstance"));
+    if (!event.action) errors.push(required("action"));
+    if (!event.reason) errors.push(required("reason"));
+    if (event.type !== "Normal" && event.type !== "Warning")
+      errors.push(invalid("type", event.type ?? "", "has invalid value: "));
+    if (Buffer.byteLength(event.note ?? "") > 1024) errors.push(invalid("note", "", "can have at most 1024 bytes"));
+    return [...errors, ...validate(rename(object, "v1", 1))];
+  },
+};

@@ -1,0 +1,97 @@
+// Node: a machine that runs pods. Its kubelet creates it with a status and keeps both fresh.
+
+import type { KubeObject, Node } from "../../../plugins/kit/objects/types.ts";
+import type { ResourceDefinition } from "../definition.ts";
+import { duplicate, type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { labelValue, qualifiedName } from "../names.ts";
+import { age, ageColumn, column, nameColumn, wideColumn } from "../print.ts";
+
+const asNode = (object: KubeObject): Node => object as unknown as Node;
+const taintEffects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+export const nodes: ResourceDefinition = {
+  group: "",
+  version: "v1",
+  plural: "nodes",
+  singular: "node",
+  kind: "Node",
+  namespaced: false,
+  shortNames: ["no"],
+  hasStatus: true,
+  keepsStatusOnCreate: true,
+  selectable: { "spec.unschedulable": (object) => String(asNode(object).spec?.unschedulable ?? false) },
+  columns: [
+    nameColumn,
+    column("Status", "Whether the node is ready for pods."),
+    column("Roles", "What the node's role labels say."),
+    ageColumn,
+    column("Version", "The version that its kubelet reports."),
+    wideColumn("Internal-IP", "The address used inside the cluster."),
+    wideColumn("External-IP", "The address used from outside."),
+    wideColumn("OS-Image", "The operating system that the node reports."),
+    wideColumn("Kernel-Version", "The kernel that the node reports."),
+    wideColumn("Container-Runtime", "The container runtime that the node reports."),
+  ],
+  cells(object, now) {
+    const node = asNode(object);
+    const info = node.status?.nodeInfo;
+    return [
+      node.metadata.name,
+      statusText(node),
+      rolesText(node),
+      age(node.metadata.creationTimestamp, now),
+      info?.kubeletVersion ?? "",
+      addressOf(node, "InternalIP"),
+      addressOf(node, "ExternalIP"),
+      info?.osImage || "<unknown>",
+      info?.kernelVersion || "<unknown>",
+      info?.containerRuntimeVersion || "<unknown>",
+    ];
+  },
+  validate(object, previous) {
+    const node = asNode(object);
+    const errors = validateTaints(node);
+    const before = previous && asNode(previous);
+    if (before?.spec?.podCIDR && node.spec?.podCIDR !== before.spec.podCIDR)
+      errors.push(forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'));
+    if (before?.spec?.providerID && node.spec?.providerID !== before.spec.providerID)
+      errors.push(forbidden("spec.providerID", 'node updates may not change providerID except from "" to valid'));
+    return errors;
+  },
+};
+
+function statusText(node: Node): string {
+  const ready = node.status?.conditions?.find((condition) => condition.type === "Ready");
+  const text = ready === undefined ? "Unknown" : ready.status === "True" ? "Ready" : "NotReady";
+  return node.spec?.unschedulable === true ? `${text},SchedulingDisabled` : text;
+}
+
+function rolesText(node: Node): string {
+  const roles: string[] = [];
+  for (const [key, value] of Object.entries(node.metadata.labels ?? {})) {
+    if (key.startsWith("node-role.kubernetes.io/") && key.length > 24) roles.push(key.slice(24));
+    else if (key === "kubernetes.io/role" && value !== "") roles.push(value);
+  }
+  return roles.length === 0 ? "<none>" : [...new Set(roles)].sort().join(",");
+}
+
+function addressOf(node: Node, type: string): string {
+  return node.status?.addresses?.find((address) => address.type === type)?.address ?? "<none>";
+}
+
+function validateTaints(node: Node): FieldErrors {
+  const errors: FieldErrors = [];
+  const seen = new Set<string>();
+  (node.spec?.taints ?? []).forEach((taint, index) => {
+    const field = `spec.taints[${index}]`;
+    for (const problem of qualifiedName(taint.key ?? "")) errors.push(invalid(`${field}.key`, taint.key, problem));
+    for (const problem of labelValue(taint.value ?? "")) errors.push(invalid(`${field}.value`, taint.value, problem));
+    if (!taint.effect) errors.push(required(`${field}.effect`));
+    else if (!taintEffects.includes(taint.effect))
+      errors.push(notSupported(`${field}.effect`, taint.effect, taintEffects));
+    const id = `${taint.key}:${taint.effect}`;
+    if (seen.has(id)) errors.push(duplicate(field, taint));
+    seen.add(id);
+  });
+  return errors;
+}

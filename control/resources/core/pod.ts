@@ -1,0 +1,95 @@
+// Pod: the definition; its defaults and checks live in pod-spec.
+
+import type { KubeObject, Pod, PodSpec } from "../../../plugins/kit/objects/types.ts";
+import type { ResourceDefinition } from "../definition.ts";
+import { defaultPod } from "../pod-spec/defaults.ts";
+import { validatePodSpec } from "../pod-spec/validate.ts";
+import { validateEphemeral, validatePodUpdate, validateResize } from "../pod-spec/validate-update.ts";
+import { podCells, podColumns } from "./pod-print.ts";
+import { qosClass } from "./pod-qos.ts";
+
+const asPod = (object: KubeObject): Pod => object as unknown as Pod;
+
+export const pods: ResourceDefinition = {
+  group: "",
+  version: "v1",
+  plural: "pods",
+  singular: "pod",
+  kind: "Pod",
+  namespaced: true,
+  shortNames: ["po"],
+  categories: ["all"],
+  hasStatus: true,
+  answersDeleted: true,
+  selectable: {
+    "spec.nodeName": (object) => asPod(object).spec?.nodeName ?? "",
+    "spec.restartPolicy": (object) => asPod(object).spec?.restartPolicy ?? "",
+    "spec.schedulerName": (object) => asPod(object).spec?.schedulerName ?? "",
+    "spec.serviceAccountName": (object) => asPod(object).spec?.serviceAccountName ?? "",
+    "spec.hostNetwork": (object) => String(asPod(object).spec?.hostNetwork ?? false),
+    "status.phase": (object) => asPod(object).status?.phase ?? "",
+    "status.podIP": (object) => asPod(object).status?.podIP ?? "",
+    "status.podIPs": (object) => asPod(object).status?.podIP ?? "",
+    "status.nominatedNodeName": (object) => asPod(object).status?.nominatedNodeName ?? "",
+  },
+  columns: podColumns,
+  cells: (object, now) => podCells(asPod(object), now),
+  defaults(object) {
+    const pod = asPod(object);
+    if (pod.spec) defaultPod(pod.spec);
+  },
+  prepareCreate(object) {
+    const { spec } = asPod(object);
+    object.status = { phase: "Pending", ...(spec ? { qosClass: qosClass(spec) } : {}) };
+    if (spec && (spec.schedulingGates?.length ?? 0) > 0)
+      Object.assign(object.status as object, {
+        conditions: [
+          {
+            type: "PodScheduled",
+            status: "False",
+            reason: "SchedulingGated",
+            message: "Scheduling is blocked due to non-empty scheduling gates",
+            lastProbeTime: null,
+            lastTransitionTime: null,
+          },
+        ],
+      });
+  },
+  validate(object, previous) {
+    const pod = asPod(object);
+    if (previous) return validatePodUpdate(pod, asPod(previous));
+    return validatePodSpec(pod.spec, "spec");
+  },
+  graceSeconds(object, asked) {
+    const { spec, status } = asPod(object);
+    let grace = asked ?? spec?.terminationGracePeriodSeconds ?? 30;
+    // Nothing runs that would need the time.
+    if (!spec?.nodeName || status?.phase === "Failed" || status?.phase === "Succeeded") grace = 0;
+    return grace < 0 ? 1 : grace;
+  },
+  parts: {
+    // Bindings change the pod by their own rules; the request itself is a Binding, not a pod.
+    binding: { verbs: [], prepare: (next) => next },
+    ephemeralcontainers: {
+      verbs: ["get", "patch", "update"],
+      prepare(next, previous) {
+        const ephemeral = asPod(next).spec?.ephemeralContainers;
+        const spec = { ...(previous.spec as PodSpec) };
+        if (ephemeral) spec.ephemeralContainers = ephemeral;
+        else delete spec.ephemeralContainers;
+        previous.spec = spec;
+        previous.metadata.managedFields = next.metadata.managedFields ?? [];
+        return previous;
+      },
+      validate: (next, previous) => validateEphemeral(asPod(next), asPod(previous)),
+    },
+    resize: {
+      verbs: ["get", "patch", "update"],
+      prepare(next, previous) {
+        previous.spec = next.spec;
+        return previous;
+      },
+      validate: (next, previous) => validateResize(asPod(next), asPod(previous)),
+    },
+  },
+};

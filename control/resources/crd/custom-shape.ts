@@ -1,0 +1,36 @@
+// How the fields of a custom resource are owned, from its structural schema.
+
+import { deduced, leaf, type Shape } from "../../api/apply/shape.ts";
+import { propertyOf, type StructuralSchema } from "./structural-schema.ts";
+
+const made = new WeakMap<StructuralSchema, Shape>();
+
+export function shapeOfSchema(schema: StructuralSchema | undefined): Shape {
+  if (!schema) return deduced;
+  let shape = made.get(schema);
+  if (!shape) {
+    shape = makeShape(schema);
+    made.set(schema, shape);
+  }
+  return shape;
+}
+
+function makeShape(schema: StructuralSchema): Shape {
+  if (schema.type === "array" || schema.items) {
+    const type = schema["x-kubernetes-list-type"] ?? "atomic";
+    const keys = schema["x-kubernetes-list-map-keys"] ?? [];
+    return {
+      is: "list",
+      by: type === "map" ? keys : type === "set" ? "set" : "atomic",
+      get item() {
+        return shapeOfSchema(schema.items);
+      },
+    };
+  }
+  if (schema.type !== "object" && schema.type !== undefined) return leaf;
+  return {
+    is: "object",
+    atomic: schema["x-kubernetes-map-type"] === "atomic",
+    child: (name) => shapeOfSchema(propertyOf(schema, name)),
+  };
+}

@@ -1,0 +1,145 @@
+// ResourceDefinition is all that the generic API path needs to know about one version of one resource.
+// Adding a resource is one file that exports one, and one line in index.ts.
+
+import type { UserInfo } from "../../plugins/kit/admission.ts";
+import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { StorageRef } from "../storage/keys.ts";
+import type { Shape } from "../api/apply/shape.ts";
+import type { FieldErrors } from "./field-error.ts";
+
+export type Verb = "create" | "delete" | "deletecollection" | "get" | "list" | "patch" | "update" | "watch";
+
+export const allVerbs: readonly Verb[] = [
+  "create",
+  "delete",
+  "deletecollection",
+  "get",
+  "list",
+  "patch",
+  "update",
+  "watch",
+];
+
+export interface Column {
+  readonly name: string;
+  readonly type: "string" | "integer" | "number" | "boolean" | "date";
+  readonly description: string;
+  readonly format?: string;
+  /** 0 is always shown, 1 only in wide output. */
+  readonly priority?: number;
+}
+
+interface PrepareContext {
+  readonly user: UserInfo;
+  readonly now: number;
+}
+
+export interface ScalePaths {
+  /** Dotted paths: `spec.replicas`. */
+  readonly specReplicas: string;
+  readonly statusReplicas: string;
+  /** Where the selector stands, and how: an object with matchLabels, a plain label map, or a ready-made string. */
+  readonly selector?: { path: string; as: "labelSelector" | "labels" | "text" };
+}
+
+/** A subresource whose object replaces part of the main one: how the two are merged before the usual update. */
+interface PartSubresource {
+  readonly verbs: readonly Verb[];
+  /** Keeps of `next` only what this subresource may change, on top of `previous`. */
+  prepare(next: KubeObject, previous: KubeObject, context: PrepareContext): KubeObject;
+  validate?(next: KubeObject, previous: KubeObject): FieldErrors;
+}
+
+export interface Reservation {
+  keep(): void;
+  undo(): void;
+}
+
+export interface ResourceDefinition {
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly kind: string;
+  readonly listKind?: string;
+  readonly namespaced: boolean;
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+  readonly verbs?: readonly Verb[];
+
+  /** Where it is stored when another group's or version's definition owns the stored form. */
+  readonly storage?: StorageRef;
+  /** To and from the stored form; both or none. They own what they are given. */
+  toStored?(object: KubeObject): KubeObject;
+  fromStored?(object: KubeObject): KubeObject;
+
+  /** Names: what may be called so. DNS subdomain when absent. */
+  validateName?(name: string): string[];
+  /** Fills what the client left out. Runs on everything that is decoded, before admission. */
+  defaults?(object: KubeObject): void;
+  /** Clears or sets what a client may not choose. */
+  prepareCreate?(object: KubeObject, context: PrepareContext): void;
+  prepareUpdate?(object: KubeObject, previous: KubeObject, context: PrepareContext): void;
+  validate?(object: KubeObject, previous?: KubeObject): FieldErrors;
+  /** Checks that must wait for something; run after all others found nothing wrong. */
+  validateLater?(object: KubeObject): Promise<FieldErrors>;
+  warnings?(object: KubeObject, previous?: KubeObject): string[];
+
+  /** Counts changes of everything but metadata and status in metadata.generation. */
+  readonly hasGeneration?: boolean;
+  /** Has a status subresource: status is only changed there, all else only elsewhere. */
+  readonly hasStatus?: boolean;
+  /** What stands in the status of an object that nobody has spoken of yet; `{}` when absent. Custom resources begin without any. */
+  readonly newStatus?: Readonly<Record<string, unknown>>;
+  /** Status given at creation is kept (nodes report themselves so). */
+  readonly keepsStatusOnCreate?: boolean;
+  validateStatus?(object: KubeObject, previous: KubeObject): FieldErrors;
+  /** Only status itself is taken from a status update (custom resources), not labels and annotations. */
+  readonly statusOnly?: boolean;
+  readonly scale?: ScalePaths;
+  readonly parts?: Readonly<Record<string, PartSubresource>>;
+
+  readonly columns?: readonly Column[];
+  /** One cell per column. */
+  cells?(object: KubeObject, now: number): unknown[];
+  /** Fields that fieldSelector may name, besides metadata.name and metadata.namespace. */
+  readonly selectable?: Readonly<Record<string, (object: KubeObject) => string>>;
+
+  /** Takes what only one object may have (an address, a port) before the write; undone when the write did not happen. */
+  reserve?(object: KubeObject, previous: KubeObject | undefined): Reservation | undefined;
+
+  /** Drops and tells what its own schema does not have; for kinds whose schema is not among the built-in ones. */
+  holdToSchema?(object: KubeObject): { unknown: string[]; problem: string | undefined };
+
+  /** How its fields are owned, for kinds whose schema is not among the built-in ones. */
+  shape?(): Shape;
+
+  /** Made by a CustomResourceDefinition. */
+  readonly isCustom?: boolean;
+  /** PUT on a name that is not there creates it. */
+  readonly createsOnUpdate?: boolean;
+  /** An update must carry a resourceVersion. */
+  readonly needsResourceVersion?: boolean;
+  /** Deletion answers with the object instead of a Status. */
+  readonly answersDeleted?: boolean;
+  /** What happens to dependents when the client does not say. */
+  readonly orphansByDefault?: boolean;
+  /** The grace period in seconds that a deletion gets; absent for kinds that go at once. */
+  graceSeconds?(object: KubeObject, asked: number | undefined): number;
+  /** The object stays although nothing in its metadata holds it (namespaces until they are emptied). */
+  isHeld?(object: KubeObject): boolean;
+  /** Told when deletion begins and the object stays for now. */
+  prepareDelete?(object: KubeObject): void;
+}
+
+export function groupVersion(definition: { group: string; version: string }): string {
+  return definition.group === "" ? definition.version : `${definition.group}/${definition.version}`;
+}
+
+export function storageOf(definition: ResourceDefinition): StorageRef {
+  return definition.storage ?? definition;
+}
+
+export function listKindOf(definition: ResourceDefinition): string {
+  return definition.listKind ?? `${definition.kind}List`;
+}

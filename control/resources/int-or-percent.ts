@@ -1,0 +1,17 @@
+// Values that are a number or a percentage.
+
+import { type FieldErrors, invalid } from "./field-error.ts";
+
+export function validateIntOrPercent(value: number | string | undefined | null, field: string): FieldErrors {
+  if (value === undefined || value === null) return [];
+  if (typeof value === "number") return value >= 0 ? [] : [invalid(field, value, "must be greater than or equal to 0")];
+  if (!/^\d+%$/.test(value))
+    return [
+      invalid(
+        field,
+        value,
+        "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%', or '93%', regex used for validation is '[0-9]+%')",
+      ),
+    ];
+  return Number.parseInt(value, 10) > 100 ? [invalid(field, value, "must not be greater than 100%")] : [];
+}

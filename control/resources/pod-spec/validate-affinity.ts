@@ -1,0 +1,130 @@
+// Validation of where a pod wants to be: node affinity, affinity to other pods, and how replicas spread.
+
+import type { PodSpec } from "../../../plugins/kit/objects/types.ts";
+import { duplicate, type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { validateLabelSelector } from "../label-selector.ts";
+import { dnsLabel, labelValue, qualifiedName } from "../names.ts";
+
+type Affinity = NonNullable<PodSpec["affinity"]>;
+type NodeTerm = NonNullable<
+  NonNullable<Affinity["nodeAffinity"]>["preferredDuringSchedulingIgnoredDuringExecution"]
+>[number]["preference"];
+type PodTerm = NonNullable<
+  NonNullable<Affinity["podAffinity"]>["requiredDuringSchedulingIgnoredDuringExecution"]
+>[number];
+type Requirement = NonNullable<NodeTerm["matchExpressions"]>[number];
+
+const whenUnsatisfiable = ["DoNotSchedule", "ScheduleAnyway"];
+const mandatory = "requiredDuringSchedulingIgnoredDuringExecution";
+const preferred = "preferredDuringSchedulingIgnoredDuringExecution";
+
+export function validateAffinity(affinity: PodSpec["affinity"], field: string, errors: FieldErrors): void {
+  const node = affinity?.nodeAffinity;
+  if (node) {
+    const at = `${field}.nodeAffinity`;
+    const terms = node[mandatory]?.nodeSelectorTerms;
+    if (node[mandatory] && (terms?.length ?? 0) === 0)
+      errors.push(required(`${at}.${mandatory}.nodeSelectorTerms`, "must have at least one node selector term"));
+    (terms ?? []).forEach((term, index) =>
+      validateNodeTerm(term, `${at}.${mandatory}.nodeSelectorTerms[${index}]`, errors),
+    );
+    (node[preferred] ?? []).forEach(({ weight, preference }, index) => {
+      validateWeight(weight, `${at}.${preferred}[${index}].weight`, errors);
+      validateNodeTerm(preference ?? {}, `${at}.${preferred}[${index}].preference`, errors);
+    });
+  }
+  for (const kind of ["podAffinity", "podAntiAffinity"] as const) {
+    const at = `${field}.${kind}`;
+    (affinity?.[kind]?.[mandatory] ?? []).forEach((term, index) =>
+      validatePodTerm(term, `${at}.${mandatory}[${index}]`, errors),
+    );
+    (affinity?.[kind]?.[preferred] ?? []).forEach(({ weight, podAffinityTerm }, index) => {
+      validateWeight(weight, `${at}.${preferred}[${index}].weight`, errors);
+      validatePodTerm(podAffinityTerm, `${at}.${preferred}[${index}].podAffinityTerm`, errors);
+    });
+  }
+}
+
+function validateWeight(weight: number | undefined, field: string, errors: FieldErrors): void {
+  if (weight === undefined || weight < 1 || weight > 100)
+    errors.push(invalid(field, weight ?? 0, "must be in the range 1-100"));
+}
+
+function validateNodeTerm(term: NodeTerm, field: string, errors: FieldErrors): void {
+  (term.matchExpressions ?? []).forEach((requirement, index) =>
+    validateRequirement(requirement, `${field}.matchExpressions[${index}]`, errors),
+  );
+  (term.matchFields ?? []).forEach(({ key, operator, values }, index) => {
+    const at = `${field}.matchFields[${index}]`;
+    if (operator !== "In" && operator !== "NotIn")
+      errors.push(invalid(`${at}.operator`, operator, "not a valid selector operator"));
+    else if (values?.length !== 1)
+      errors.push(
+        required(`${at}.values`, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"),
+      );
+    if (key !== "metadata.name") errors.push(invalid(`${at}.key`, key, "not a valid field selector key"));
+  });
+}
+
+function validateRequirement({ key, operator, values }: Requirement, at: string, errors: FieldErrors): void {
+  const count = values?.length ?? 0;
+  if (operator === "In" || operator === "NotIn") {
+    if (count === 0) errors.push(required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
+  } else if (operator === "Exists" || operator === "DoesNotExist") {
+    if (count > 0)
+      errors.push(forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+  } else if (operator === "Gt" || operator === "Lt") {
+    if (count !== 1)
+      errors.push(required(`${at}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'"));
+  } else errors.push(invalid(`${at}.operator`, operator, "not a valid selector operator"));
+  for (const problem of qualifiedName(key ?? "")) errors.push(invalid(`${at}.key`, key, problem));
+  (values ?? []).forEach((value, index) => {
+    for (const problem of labelValue(value)) errors.push(invalid(`${at}.values[${index}]`, value, problem));
+  });
+}
+
+function validatePodTerm(term: PodTerm | undefined, at: string, errors: FieldErrors): void {
+  errors.push(...validateLabelSelector(term?.labelSelector, `${at}.labelSelector`));
+  errors.push(...validateLabelSelector(term?.namespaceSelector, `${at}.namespaceSelector`));
+  for (const name of term?.namespaces ?? [])
+    for (const problem of dnsLabel(name)) errors.push(invalid(`${at}.namespace`, name, problem));
+  validateTopologyKey(term?.topologyKey, at, errors);
+}
+
+function validateTopologyKey(key: string | undefined, at: string, errors: FieldErrors): void {
+  if (!key) errors.push(required(`${at}.topologyKey`, "can not be empty"));
+  else for (const problem of qualifiedName(key)) errors.push(invalid(`${at}.topologyKey`, key, problem));
+}
+
+export function validateSpread(spec: PodSpec, field: string, errors: FieldErrors): void {
+  const seen = new Set<string>();
+  (spec.topologySpreadConstraints ?? []).forEach((constraint, index) => {
+    const at = `${field}.topologySpreadConstraints[${index}]`;
+    const { maxSkew, topologyKey, minDomains } = constraint;
+    const when = constraint.whenUnsatisfiable;
+    if (!(maxSkew > 0)) errors.push(invalid(`${at}.maxSkew`, maxSkew, "must be greater than zero"));
+    validateTopologyKey(topologyKey, at, errors);
+    if (!whenUnsatisfiable.includes(when))
+      errors.push(notSupported(`${at}.whenUnsatisfiable`, when, whenUnsatisfiable));
+    const id = `{${topologyKey}, ${when}}`;
+    if (seen.has(id)) errors.push(duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, id));
+    seen.add(id);
+    if (minDomains !== undefined && minDomains !== null) {
+      if (minDomains < 1) errors.push(invalid(`${at}.minDomains`, minDomains, "must be greater than zero"));
+      if (when !== "DoNotSchedule")
+        errors.push(
+          invalid(
+            `${at}.minDomains`,
+            minDomains,
+            `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${when}`,
+          ),
+        );
+    }
+    for (const policy of ["nodeAffinityPolicy", "nodeTaintsPolicy"] as const) {
+      const value = constraint[policy];
+      if (value && !["Honor", "Ignore"].includes(value))
+        errors.push(notSupported(`${at}.${policy}`, value, ["Honor", "Ignore"]));
+    }
+    errors.push(...validateLabelSelector(constraint.labelSelector, `${at}.labelSelector`));
+  });
+}

@@ -1,0 +1,150 @@
+// Validation of volumes: names, one source each, and what each source must say.
+
+import type { Volume } from "../../../plugins/kit/objects/types.ts";
+import { duplicate, type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { dnsLabel } from "../names.ts";
+
+const hostPathTypes = [
+  "",
+  "DirectoryOrCreate",
+  "Directory",
+  "FileOrCreate",
+  "File",
+  "Socket",
+  "CharDevice",
+  "BlockDevice",
+];
+
+/** Adds what is wrong, and returns the names that mounts may use. */
+export function validateVolumes(volumes: readonly Volume[], field: string, errors: FieldErrors): Set<string> {
+  const names = new Set<string>();
+  volumes.forEach((volume, index) => {
+    const at = `${field}[${index}]`;
+    if (!volume.name) errors.push(required(`${at}.name`));
+    else {
+      for (const problem of dnsLabel(volume.name)) errors.push(invalid(`${at}.name`, volume.name, problem));
+      if (names.has(volume.name)) errors.push(duplicate(`${at}.name`, volume.name));
+      names.add(volume.name);
+    }
+    const entries = Object.entries(volume).filter(
+      ([key, value]) => key !== "name" && value !== undefined && value !== null,
+    );
+    if (entries.length === 0) errors.push(required(at, "must specify a volume type"));
+    for (const [extra] of entries.slice(1))
+      errors.push(forbidden(`${at}.${extra}`, "may not specify more than 1 volume type"));
+    validateSource(volume, at, errors);
+  });
+  return names;
+}
+
+/** What sources that only their drivers look into must say at least. */
+const mustSay: Record<string, readonly string[]> = {
+  awsElasticBlockStore: ["volumeID"],
+  azureDisk: ["diskName", "diskURI"],
+  azureFile: ["secretName", "shareName"],
+  cephfs: ["monitors"],
+  cinder: ["volumeID"],
+  ephemeral: ["volumeClaimTemplate"],
+  flexVolume: ["driver"],
+  gcePersistentDisk: ["pdName"],
+  gitRepo: ["repository"],
+  glusterfs: ["endpoints", "path"],
+  image: ["reference"],
+  iscsi: ["targetPortal", "iqn"],
+  photonPersistentDisk: ["pdID"],
+  portworxVolume: ["volumeID"],
+  quobyte: ["registry", "volume"],
+  rbd: ["monitors", "image"],
+  scaleIO: ["gateway", "system", "secretRef", "volumeName"],
+  vsphereVolume: ["volumePath"],
+};
+
+function validateRare(volume: Volume, at: string, errors: FieldErrors): void {
+  const sources = volume as unknown as Record<string, Record<string, unknown> | undefined>;
+  for (const [name, fields] of Object.entries(mustSay)) {
+    const source = sources[name];
+    if (!source) continue;
+    for (const field of fields) {
+      const value = source[field];
+      const isMissing =
+        value === undefined || value === null || value === "" || (Array.isArray(value) && !value.length);
+      if (isMissing) errors.push(required(`${at}.${name}.${field}`));
+    }
+  }
+  const lun = volume.iscsi?.lun;
+  if (lun !== undefined && (lun < 0 || lun > 255))
+    errors.push(invalid(`${at}.iscsi.lun`, lun, "must be between 0 and 255, inclusive"));
+  if (volume.fc && !volume.fc.targetWWNs?.length && !volume.fc.wwids?.length)
+    errors.push(required(`${at}.fc.targetWWNs`, "must specify either targetWWNs or wwids, but not both"));
+  if (String(volume.emptyDir?.sizeLimit ?? "").startsWith("-"))
+    errors.push(forbidden(`${at}.emptyDir.sizeLimit`, "SizeLimit field must be a valid resource quantity"));
+  const pullPolicy = sources.image?.pullPolicy;
+  if (pullPolicy && !["Always", "IfNotPresent", "Never"].includes(String(pullPolicy)))
+    errors.push(notSupported(`${at}.image.pullPolicy`, pullPolicy, ["Always", "IfNotPresent", "Never"]));
+}
+
+function validateSource(volume: Volume, at: string, errors: FieldErrors): void {
+  validateRare(volume, at, errors);
+  if (volume.hostPath) {
+    const { path, type } = volume.hostPath;
+    if (!path) errors.push(required(`${at}.hostPath.path`));
+    else if (path.split("/").includes("..")) errors.push(invalid(`${at}.hostPath.path`, path, "must not contain '..'"));
+    if (type && !hostPathTypes.includes(type)) errors.push(notSupported(`${at}.hostPath.type`, type, hostPathTypes));
+  }
+  if (volume.secret && !volume.secret.secretName) errors.push(required(`${at}.secret.secretName`));
+  if (volume.configMap && !volume.configMap.name) errors.push(required(`${at}.configMap.name`));
+  for (const [name, source] of [
+    ["secret", volume.secret],
+    ["configMap", volume.configMap],
+  ] as const) {
+    if (!source) continue;
+    validateMode(source.defaultMode, `${at}.${name}.defaultMode`, errors);
+    (source.items ?? []).forEach((item, index) => validateItem(item, `${at}.${name}.items[${index}]`, errors));
+  }
+  if (volume.persistentVolumeClaim && !volume.persistentVolumeClaim.claimName)
+    errors.push(required(`${at}.persistentVolumeClaim.claimName`));
+  if (volume.nfs) {
+    if (!volume.nfs.server) errors.push(required(`${at}.nfs.server`));
+    if (!volume.nfs.path) errors.push(required(`${at}.nfs.path`));
+    else if (!volume.nfs.path.startsWith("/"))
+      errors.push(invalid(`${at}.nfs.path`, volume.nfs.path, "must be an absolute path"));
+  }
+  if (volume.csi && !volume.csi.driver) errors.push(required(`${at}.csi.driver`));
+  (volume.downwardAPI?.items ?? []).forEach((item, index) => {
+    const field = `${at}.downwardAPI.items[${index}]`;
+    if (!item.path) errors.push(required(`${field}.path`));
+    else if (item.path.startsWith("/")) errors.push(invalid(`${field}.path`, item.path, "must be a relative path"));
+    else if (item.path.split("/").includes(".."))
+      errors.push(invalid(`${field}.path`, item.path, "must not contain '..'"));
+    if (!item.fieldRef && !item.resourceFieldRef)
+      errors.push(required(field, "one of fieldRef and resourceFieldRef is required"));
+  });
+  (volume.projected?.sources ?? []).forEach((source, index) => {
+    const field = `${at}.projected.sources[${index}]`;
+    const kinds = Object.keys(source).filter((key) => (source as Record<string, unknown>)[key] != null);
+    if (kinds.length > 1) errors.push(forbidden(field, "may not specify more than 1 volume type per source"));
+    const token = source.serviceAccountToken;
+    if (token && !token.path) errors.push(required(`${field}.serviceAccountToken.path`));
+    if (token?.expirationSeconds !== undefined && token.expirationSeconds < 600)
+      errors.push(
+        invalid(
+          `${field}.serviceAccountToken.expirationSeconds`,
+          token.expirationSeconds,
+          "may not specify a duration less than 10 minutes",
+        ),
+      );
+  });
+}
+
+function validateMode(mode: number | undefined, field: string, errors: FieldErrors): void {
+  if (mode !== undefined && mode !== null && (mode < 0 || mode > 0o777))
+    errors.push(invalid(field, mode, "must be a number between 0 and 0777 (octal), both inclusive"));
+}
+
+function validateItem(item: { key: string; path: string; mode?: number }, at: string, errors: FieldErrors): void {
+  if (!item.key) errors.push(required(`${at}.key`));
+  if (!item.path) errors.push(required(`${at}.path`));
+  else if (item.path.startsWith("/")) errors.push(invalid(`${at}.path`, item.path, "must be a relative path"));
+  else if (item.path.split("/").includes("..")) errors.push(invalid(`${at}.path`, item.path, "must not contain '..'"));
+  validateMode(item.mode, `${at}.mode`, errors);
+}

@@ -1,0 +1,62 @@
+// PodDisruptionBudget.
+
+import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { ResourceDefinition } from "../definition.ts";
+import { invalid, notSupported } from "../field-error.ts";
+import { validateIntOrPercent } from "../int-or-percent.ts";
+import { type LabelSelector, validateLabelSelector } from "../label-selector.ts";
+import { age, ageColumn, column, nameColumn } from "../print.ts";
+
+interface BudgetSpec {
+  minAvailable?: number | string;
+  maxUnavailable?: number | string;
+  selector?: LabelSelector;
+  unhealthyPodEvictionPolicy?: string;
+}
+
+const specOf = (object: KubeObject) => (object.spec ?? {}) as BudgetSpec;
+const evictionPolicies = ["IfHealthyBudget", "AlwaysAllow"];
+
+export const podDisruptionBudgets: ResourceDefinition = {
+  group: "policy",
+  version: "v1",
+  plural: "poddisruptionbudgets",
+  singular: "poddisruptionbudget",
+  kind: "PodDisruptionBudget",
+  namespaced: true,
+  shortNames: ["pdb"],
+  hasStatus: true,
+  newStatus: { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 },
+  hasGeneration: true,
+  columns: [
+    nameColumn,
+    column("Min Available", "How many pods must stay."),
+    column("Max Unavailable", "How many pods may be missing."),
+    column("Allowed Disruptions", "How many may be evicted now.", "integer"),
+    ageColumn,
+  ],
+  cells(object, now) {
+    const spec = specOf(object);
+    return [
+      object.metadata.name,
+      String(spec.minAvailable ?? "N/A"),
+      String(spec.maxUnavailable ?? "N/A"),
+      (object.status as { disruptionsAllowed?: number } | undefined)?.disruptionsAllowed ?? 0,
+      age(object.metadata.creationTimestamp, now),
+    ];
+  },
+  validate(object) {
+    const spec = specOf(object);
+    const errors = [
+      ...validateIntOrPercent(spec.minAvailable, "spec.minAvailable"),
+      ...validateIntOrPercent(spec.maxUnavailable, "spec.maxUnavailable"),
+      ...validateLabelSelector(spec.selector, "spec.selector"),
+    ];
+    if (spec.minAvailable !== undefined && spec.maxUnavailable !== undefined)
+      errors.push(invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set"));
+    const policy = spec.unhealthyPodEvictionPolicy;
+    if (policy !== undefined && !evictionPolicies.includes(policy))
+      errors.push(notSupported("spec.unhealthyPodEvictionPolicy", policy, evictionPolicies));
+    return errors;
+  },
+};

@@ -1,0 +1,49 @@
+// Plugins by the names that a configuration gives them, with their arguments and weights.
+
+import { Fault } from "../../plugins/kit/fault.ts";
+import { nearest } from "../../plugins/kit/nearest.ts";
+import type { FilterPlugin, ScorePlugin } from "../../plugins/kit/scheduling.ts";
+import type { Available, Profile } from "./profile.ts";
+
+export interface Choice {
+  readonly name: string;
+  readonly weight?: number | undefined;
+  readonly args?: unknown;
+}
+
+/** In the order the plugins have among themselves, whatever order they are named in. */
+export function chosenFilters(choices: readonly Choice[], available: Available, where: string): FilterPlugin[] {
+  for (const { name } of choices) find(available.filters, name, where);
+  return available.filters.flatMap((plugin) => {
+    const mine = choices.filter(({ name }) => name === plugin.name);
+    return plugin.withArguments ? mine.map(({ args }) => configured(plugin, args, where)) : mine.length ? [plugin] : [];
+  });
+}
+
+/** The last weight given to a plugin counts; each with arguments of its own stands for itself. */
+export function chosenScores(choices: readonly Choice[], available: Available, where: string): Profile["scores"] {
+  const chosen = new Map<ScorePlugin, number>();
+  for (const { name, weight, args } of choices) {
+    const plugin = find(available.scores, name, where);
+    const own = plugin.withArguments ? configured(plugin, args, where) : plugin;
+    chosen.set(own, weight || plugin.weight || 1);
+  }
+  return [...chosen].map(([plugin, weight]) => ({ plugin, weight }));
+}
+
+function configured<T extends { name: string; withArguments?(raw: unknown, where: string): T }>(
+  plugin: T,
+  args: unknown,
+  where: string,
+): T {
+  return plugin.withArguments?.(args ?? {}, `${where}: arguments of ${plugin.name}`) ?? plugin;
+}
+
+export function find<T extends { readonly name: string }>(plugins: readonly T[], name: string, where: string): T {
+  const found = plugins.find((plugin) => plugin.name === name);
+  if (found) return found;
+  const known = plugins.map((plugin) => plugin.name);
+  const near = nearest(name, known);
+  const hint = near ? `; did you mean "${near}"?` : `; known are ${known.join(", ")}`;
+  throw new Fault("invalid", `${where}: there is no plugin "${name}" here${hint}`);
+}

@@ -1,0 +1,152 @@
+// One node of the scheduler's snapshot: its pods and their sums, kept up to date pod by pod.
+
+import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
+import { amountsOf, podAmounts } from "../../plugins/kit/pod-requests.ts";
+import type { Amounts, NodeView } from "../../plugins/kit/scheduling.ts";
+
+const cpuAndMemory = ["cpu", "memory"];
+
+/** Sums are cached with the pod object: the same object is added, removed and re-added often. */
+const amountsByPod = new WeakMap<Pod, Amounts>();
+
+function requestsOf(pod: Pod): Amounts {
+  let amounts = amountsByPod.get(pod);
+  if (!amounts) {
+    amounts = pod.spec ? podAmounts(pod.spec) : new Map();
+    amountsByPod.set(pod, amounts);
+  }
+  return amounts;
+}
+
+function hostPortsOf(pod: Pod): string[] {
+  return (pod.spec?.containers ?? []).flatMap((container) =>
+    (container.ports ?? [])
+      .filter((port) => port.hostPort)
+      .map((port) => `${port.protocol ?? "TCP"}/${port.hostIP || "0.0.0.0"}/${port.hostPort}`),
+  );
+}
+
+export class NodeInfo implements NodeView {
+  readonly name: string;
+  #node: Node | undefined;
+  #podsByUid = new Map<string, Pod>();
+  #pods: Pod[] | undefined;
+  #affine: Pod[] | undefined;
+  #antiAffine: Pod[] | undefined;
+  #requested = new Map<string, number>();
+  #allocatable: Amounts = new Map();
+  #hostPorts: Set<string> | undefined;
+  #images: ReadonlyMap<string, number> = new Map();
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  /** False while only pods of it were seen: such a node is not offered. */
+  get isKnown(): boolean {
+    return this.#node !== undefined;
+  }
+
+  get isEmpty(): boolean {
+    return this.#node === undefined && this.#podsByUid.size === 0;
+  }
+
+  get node(): Node {
+    if (!this.#node) throw new Error(`node "${this.name}" is not known`);
+    return this.#node;
+  }
+
+  get pods(): readonly Pod[] {
+    this.#pods ??= [...this.#podsByUid.values()];
+    return this.#pods;
+  }
+
+  get podsWithAffinity(): readonly Pod[] {
+    this.#affine ??= this.pods.filter((pod) => pod.spec?.affinity?.podAffinity || pod.spec?.affinity?.podAntiAffinity);
+    return this.#affine;
+  }
+
+  get podsWithRequiredAntiAffinity(): readonly Pod[] {
+    this.#antiAffine ??= this.pods.filter(
+      (pod) => (pod.spec?.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.length ?? 0) > 0,
+    );
+    return this.#antiAffine;
+  }
+
+  get requested(): Amounts {
+    return this.#requested;
+  }
+
+  get allocatable(): Amounts {
+    return this.#allocatable;
+  }
+
+  get images(): ReadonlyMap<string, number> {
+    return this.#images;
+  }
+
+  get hostPorts(): ReadonlySet<string> {
+    this.#hostPorts ??= new Set(this.pods.flatMap(hostPortsOf));
+    return this.#hostPorts;
+  }
+
+  setNode(node: Node | undefined): void {
+    this.#node = node;
+    this.#allocatable = amountsOf(node?.status?.allocatable as Record<string, string> | undefined);
+    const images = new Map<string, number>();
+    for (const image of node?.status?.images ?? [])
+      for (const name of image.names ?? []) images.set(name, image.sizeBytes ?? 0);
+    this.#images = images;
+  }
+
+  has(uid: string): boolean {
+    return this.#podsByUid.has(uid);
+  }
+
+  /** Adds the pod, or takes the newer version of one that is here. */
+  addPod(pod: Pod): void {
+    const uid = pod.metadata.uid ?? "";
+    const known = this.#podsByUid.get(uid);
+    if (known) this.#count(known, -1);
+    this.#podsByUid.set(uid, pod);
+    this.#count(pod, 1);
+    this.#forgetDerived();
+  }
+
+  removePod(uid: string): void {
+    const pod = this.#podsByUid.get(uid);
+    if (!pod) return;
+    this.#podsByUid.delete(uid);
+    this.#count(pod, -1);
+    this.#forgetDerived();
+  }
+
+  /** A copy that preemption may take pods from without anyone noticing. */
+  clone(): NodeInfo {
+    const copy = new NodeInfo(this.name);
+    copy.#node = this.#node;
+    copy.#allocatable = this.#allocatable;
+    copy.#images = this.#images;
+    copy.#podsByUid = new Map(this.#podsByUid);
+    copy.#requested = new Map(this.#requested);
+    return copy;
+  }
+
+  #count(pod: Pod, sign: 1 | -1): void {
+    const amounts = requestsOf(pod);
+    for (const [resource, amount] of amounts) this.#change(resource, sign * amount);
+    this.#change("pods", sign);
+    for (const resource of cpuAndMemory) if (!this.#requested.has(resource)) this.#requested.set(resource, 0);
+  }
+
+  #change(resource: string, by: number): void {
+    this.#requested.set(resource, (this.#requested.get(resource) ?? 0) + by);
+  }
+
+  #forgetDerived(): void {
+    this.#pods = undefined;
+    this.#affine = undefined;
+    this.#antiAffine = undefined;
+    this.#hostPorts = undefined;
+  }
+}

@@ -1,0 +1,73 @@
+import t from "tap";
+import type { Pod } from "../../plugins/kit/objects/types.ts";
+import { defaultProfile, node, pod, requesting, snapshot } from "../../test/harness/scheduling.ts";
+import { decide } from "./decide.ts";
+import { type DisruptionBudget, enoughCandidates, planPreemption } from "./preemption.ts";
+
+const profile = await defaultProfile();
+const small = { allocatable: { cpu: "2" } };
+const running = (name: string, cpu: string, priority: number, labels: Record<string, string> = {}) =>
+  pod(name, { ...requesting(cpu), priority }, labels);
+const urgent = (cpu: string, more: object = {}) => pod("urgent", { ...requesting(cpu), priority: 1000, ...more });
+
+function plan(incoming: Pod, bound: [Pod, string][], budgets: DisruptionBudget[] = []) {
+  const cluster = snapshot([node("a", {}, small), node("b", {}, small)], bound);
+  const decision = decide(incoming, cluster, profile, { startAt: 0, random: () => 0 });
+  if (!("fitError" in decision)) throw new Error("it fits without preemption");
+  const found = planPreemption(incoming, cluster, profile, decision.fitError, budgets);
+  return found && { node: found.nodeName, victims: found.victims.map(({ metadata }) => metadata.name) };
+}
+
+t.test("planPreemption()", async (t) => {
+  const two = (a: number, b: number): [Pod, string][] => [
+    [running("on-a", "2", a), "a"],
+    [running("on-b", "2", b), "b"],
+  ];
+  t.same(plan(urgent("1"), two(10, 5)), { node: "b", victims: ["on-b"] }, "the less important victim goes");
+  t.same(plan(urgent("1"), two(2000, 2000)), undefined, "nobody of higher priority goes");
+  t.same(plan(urgent("1", { preemptionPolicy: "Never" }), two(1, 1)), undefined, "a pod may decline to preempt");
+  t.same(plan(urgent("3"), two(1, 1)), undefined, "a node that is too small is not emptied in vain");
+  t.same(
+    plan(urgent("1"), [
+      [running("big", "1", 1), "a"],
+      [running("small", "1", 2), "a"],
+      [running("full", "2", 500), "b"],
+    ]),
+    { node: "a", victims: ["big"] },
+    "only as many as needed, the most important stay",
+  );
+  const budget: DisruptionBudget = {
+    metadata: { namespace: "default" },
+    spec: { selector: { matchLabels: { guard: "yes" } } },
+    status: { disruptionsAllowed: 0 },
+  };
+  t.same(
+    plan(
+      urgent("1"),
+      [
+        [running("guarded", "2", 1, { guard: "yes" }), "a"],
+        [running("free", "2", 9), "b"],
+      ],
+      [budget],
+    ),
+    { node: "b", victims: ["free"] },
+    "a budget is kept where that is possible",
+  );
+});
+
+t.test("planPreemption() looks at enough nodes of a large cluster, from where it is told to begin", async (t) => {
+  const names = Array.from({ length: 300 }, (_, index) => `n${index}`);
+  // The least harm would be on the very last one.
+  const bound = names.map((name, index): [Pod, string] => [running(`on-${name}`, "2", 300 - index), name]);
+  const cluster = snapshot(
+    names.map((name) => node(name, {}, small)),
+    bound,
+  );
+  const incoming = urgent("1");
+  const decision = decide(incoming, cluster, profile, { startAt: 0, random: () => 0 });
+  if (!("fitError" in decision)) throw new Error("it fits without preemption");
+  const { fitError } = decision;
+  t.equal(planPreemption(incoming, cluster, profile, fitError, [])?.nodeName, "n99", "the best of the first hundred");
+  t.equal(planPreemption(incoming, cluster, profile, fitError, [], 250)?.nodeName, "n299");
+  t.same([50, 1000, 5000].map(enoughCandidates), [100, 100, 500]);
+});

@@ -1,0 +1,290 @@
+// The scheduler: keeps the snapshot and the queue up to date from informers, and decides for one waiting pod after another.
+// Decisions are made one at a time on the snapshot with every earlier decision assumed; bindings travel side by side.
+
+import type { Call } from "../../plugins/kit/call.ts";
+import type { Clock } from "../../plugins/kit/clock.ts";
+import { isFault } from "../../plugins/kit/fault.ts";
+import type { Log } from "../../plugins/kit/log.ts";
+import { resources } from "../../plugins/kit/objects/resources.ts";
+import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
+import type { WakeEvent } from "../../plugins/kit/scheduling.ts";
+import type { ControllerContext } from "../manager/contract.ts";
+import { decide } from "./decide.ts";
+import { describeFit, describePreemption, type FitError } from "./fit-error.ts";
+import { type DisruptionBudget, isLower, planPreemption, type Preemption } from "./preemption.ts";
+import type { Profile } from "./profile.ts";
+import { isGated, podKey, type QueuedPod, SchedulingQueue } from "./scheduling-queue.ts";
+import { Snapshot } from "./snapshot.ts";
+import { clusterListers, wakingResources } from "./wakes.ts";
+
+export interface SchedulerOptions {
+  readonly context: ControllerContext;
+  readonly profiles: readonly Profile[];
+  readonly random?: () => number;
+}
+
+/** How long decisions may follow each other before other work of the process gets its turn. */
+const turnMs = 5;
+
+export class Scheduler {
+  readonly #context: ControllerContext;
+  readonly #profiles: ReadonlyMap<string, Profile>;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #queue: SchedulingQueue;
+  readonly #snapshot: Snapshot;
+  readonly #random: () => number;
+  /** Pods that victims make room for, and where. */
+  readonly #nominated = new Map<string, { pod: Pod; nodeName: string }>();
+  #startAt = 0;
+
+  constructor(options: SchedulerOptions) {
+    this.#context = options.context;
+    this.#clock = options.context.clock;
+    this.#log = options.context.log;
+    this.#profiles = new Map(options.profiles.map((profile) => [profile.schedulerName, profile]));
+    this.#queue = new SchedulingQueue({ clock: this.#clock });
+    this.#snapshot = new Snapshot(clusterListers(options.context.informers));
+    this.#random = options.random ?? Math.random;
+  }
+
+  get queueCounts(): SchedulingQueue["counts"] {
+    return this.#queue.counts;
+  }
+
+  /** Schedules until the call is stopped. */
+  async run(call: Call): Promise<void> {
+    const stopWatching = await this.#watch();
+    try {
+      const stopped = new Promise<void>((resolve) =>
+        call.signal.addEventListener("abort", () => resolve(), { once: true }),
+      );
+      while (!call.signal.aborted) {
+        await Promise.race([this.#queue.whenActive(), stopped]);
+        const turnEnds = this.#clock.monotonic() + turnMs;
+        while (!call.signal.aborted && this.#clock.monotonic() < turnEnds) {
+          const entry = this.#queue.pop();
+          if (!entry) break;
+          this.#scheduleOne(entry, call);
+        }
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    } finally {
+      stopWatching();
+      this.#queue.clear();
+    }
+  }
+
+  #scheduleOne(entry: QueuedPod, call: Call): void {
+    const { pod } = entry;
+    const profile = this.#profiles.get(pod.spec?.schedulerName ?? "");
+    if (!profile || pod.metadata.deletionTimestamp || this.#snapshot.isAssumed(pod.metadata.uid ?? ""))
+      return this.#queue.done(entry);
+    const decision = this.#decide(pod, profile);
+    this.#startAt = (this.#startAt + decision.lookedAt) % Math.max(1, this.#snapshot.nodes.length);
+    if ("fitError" in decision) return void this.#refuse(entry, profile, decision.fitError, call);
+    this.#snapshot.assume(pod, decision.node.name);
+    this.#nominated.delete(pod.metadata.uid ?? "");
+    void this.#bind(entry, profile, decision.node.node, call);
+  }
+
+  async #bind(entry: QueuedPod, profile: Profile, node: Node, call: Call): Promise<void> {
+    const { pod } = entry;
+    const nodeName = node.metadata.name ?? "";
+    const { namespace = "", name = "", uid = "" } = pod.metadata;
+    const binding = {
+      apiVersion: "v1",
+      kind: "Binding",
+      metadata: { namespace, name, uid },
+      target: { apiVersion: "v1", kind: "Node", name: nodeName },
+    };
+    try {
+      const tools = { client: this.#context.client, cluster: this.#snapshot, clock: this.#clock };
+      for (const filter of profile.filters) {
+        const work = filter.beforeBind?.(pod, node, tools, call);
+        if (work) await work;
+      }
+      await this.#context.client.create(resources.pods, binding, call, { namespace, name, subresource: "binding" });
+      this.#queue.done(entry);
+      this.#context.events.event(
+        pod,
+        "Normal",
+        "Scheduled",
+        `Successfully assigned ${namespace}/${name} to ${nodeName}`,
+      );
+    } catch (error) {
+      this.#snapshot.forget(uid);
+      if (call.signal.aborted) return;
+      this.#log.warn({ err: error, pod: `${namespace}/${name}`, node: nodeName }, "binding failed, trying again");
+      this.#queue.retry(entry);
+    }
+  }
+
+  async #refuse(entry: QueuedPod, profile: Profile, fitError: FitError, call: Call): Promise<void> {
+    const wakesOn = new Set<WakeEvent>(
+      profile.filters.filter((filter) => fitError.plugins.has(filter.name)).flatMap((filter) => filter.retryOn),
+    );
+    if (fitError.nodeCount === 0) wakesOn.add("Node/Add");
+    try {
+      const preemption = this.#planPreemption(entry.pod, profile, fitError);
+      const message = preemption ? describeFit(fitError) : `${describeFit(fitError)}${describePreemption(fitError)}`;
+      this.#context.events.event(entry.pod, "Warning", "FailedScheduling", message);
+      await this.#setUnschedulable(entry.pod, message, preemption?.nodeName, call);
+      if (preemption) {
+        wakesOn.add("Pod/Delete");
+        await this.#evictVictims(entry.pod, preemption, call);
+      }
+    } catch (error) {
+      // Whatever did not work is tried again with the pod's next attempt.
+      if (!call.signal.aborted) this.#log.debug({ err: error, pod: entry.key }, "could not finish refusing a pod");
+    } finally {
+      this.#queue.failed(entry, wakesOn);
+    }
+  }
+
+  #planPreemption(pod: Pod, profile: Profile, fitError: FitError): Preemption | undefined {
+    const nominated = this.#nominated.get(pod.metadata.uid ?? "");
+    // Victims of an earlier attempt may still be on their way out: let them go before others are asked to.
+    const going =
+      nominated &&
+      this.#snapshot
+        .node(nominated.nodeName)
+        ?.pods.some((other) => isLower(other, pod) && other.metadata.deletionTimestamp);
+    if (going) return undefined;
+    const budgets = this.#snapshot.list<DisruptionBudget>("poddisruptionbudgets");
+    // Room that others are promised is not promised twice.
+    const preemption = this.#withPromised(pod, () =>
+      planPreemption(pod, this.#snapshot, profile, fitError, budgets, this.#startAt),
+    );
+    if (preemption) this.#nominated.set(pod.metadata.uid ?? "", { pod, nodeName: preemption.nodeName });
+    return preemption;
+  }
+
+  async #evictVictims(pod: Pod, { nodeName, victims }: Preemption, call: Call): Promise<void> {
+    const preemptor = pod.metadata.uid ?? "";
+    for (const victim of victims) {
+      const { namespace = "", name = "", uid = "" } = victim.metadata;
+      const condition = {
+        type: "DisruptionTarget",
+        status: "True",
+        reason: "PreemptionByScheduler",
+        message: `${pod.spec?.schedulerName}: preempting to accommodate a higher priority pod`,
+        lastTransitionTime: this.#stamp(),
+      };
+      try {
+        const body = { metadata: { uid }, status: { conditions: [condition] } };
+        await this.#context.client.patch(
+          resources.pods,
+          { namespace, name, subresource: "status" },
+          { type: "strategic", body },
+          call,
+        );
+        await this.#context.client.delete(resources.pods, { namespace, name }, call, { preconditions: { uid } });
+        this.#context.events.event(victim, "Normal", "Preempted", `Preempted by pod ${preemptor} on node ${nodeName}`);
+      } catch (error) {
+        if (!isFault(error, "not-found", "conflict")) throw error;
+      }
+    }
+  }
+
+  #decide(pod: Pod, profile: Profile): ReturnType<typeof decide> {
+    const promised = this.#nominated.get(pod.metadata.uid ?? "")?.nodeName ?? pod.status?.nominatedNodeName;
+    const options = { startAt: this.#startAt, random: this.#random, ...(promised ? { first: promised } : {}) };
+    return this.#withPromised(pod, () => decide(pod, this.#snapshot, profile, options));
+  }
+
+  /** Looks at the snapshot with the pods that were promised room elsewhere in their place, unless they matter less. */
+  #withPromised<T>(pod: Pod, look: () => T): T {
+    if (this.#nominated.size === 0) return look();
+    const promised = [...this.#nominated.values()].filter(
+      (other) =>
+        other.pod.metadata.uid !== pod.metadata.uid &&
+        !isLower(other.pod, pod) &&
+        !this.#snapshot.isAssumed(other.pod.metadata.uid ?? ""),
+    );
+    for (const other of promised) this.#snapshot.assume(other.pod, other.nodeName);
+    try {
+      return look();
+    } finally {
+      for (const other of promised) this.#snapshot.forget(other.pod.metadata.uid ?? "");
+    }
+  }
+
+  #stamp(): string {
+    return new Date(this.#clock.now()).toISOString().replace(/\.\d+Z/, "Z");
+  }
+
+  async #setUnschedulable(pod: Pod, message: string, nominated: string | undefined, call: Call): Promise<void> {
+    const known = pod.status?.conditions?.find((condition) => condition.type === "PodScheduled");
+    const isKnown = known?.status === "False" && known.reason === "Unschedulable" && known.message === message;
+    if (isKnown && (!nominated || nominated === pod.status?.nominatedNodeName)) return;
+    const condition = {
+      type: "PodScheduled",
+      status: "False",
+      reason: "Unschedulable",
+      message,
+      lastTransitionTime: known?.status === "False" ? known.lastTransitionTime : this.#stamp(),
+    };
+    const { namespace = "", name = "" } = pod.metadata;
+    await this.#context.client.patch(
+      resources.pods,
+      { namespace, name, subresource: "status" },
+      {
+        type: "strategic",
+        body: {
+          metadata: { uid: pod.metadata.uid },
+          status: { conditions: [condition], ...(nominated ? { nominatedNodeName: nominated } : {}) },
+        },
+      },
+      call,
+    );
+  }
+
+  /** Subscribes to everything that matters, and resolves when the first picture is complete. */
+  async #watch(): Promise<() => void> {
+    const { informers } = this.#context;
+    const pods = informers.for<Pod>(resources.pods);
+    const nodes = informers.for<Node>(resources.nodes);
+    const stops = [
+      nodes.onEvent(({ type, object }) => {
+        if (type === "delete") this.#snapshot.removeNode(object.metadata.name ?? "");
+        else this.#snapshot.setNode(object);
+        this.#queue.wake(type === "add" ? "Node/Add" : type === "update" ? "Node/Update" : "Node/Delete");
+      }),
+      pods.onEvent(({ type, object }) => this.#onPod(type, object)),
+      ...wakingResources.map((ref) =>
+        informers.for(ref).onEvent(({ type }) => {
+          this.#queue.wake(`${ref.kind}/${type === "add" ? "Add" : type === "update" ? "Update" : "Delete"}`);
+        }),
+      ),
+    ];
+    await Promise.all([pods.synced, nodes.synced, ...wakingResources.map((ref) => informers.for(ref).synced)]);
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }
+
+  #onPod(type: "add" | "update" | "delete", pod: Pod): void {
+    const uid = pod.metadata.uid ?? "";
+    if (type === "delete") {
+      this.#snapshot.removePod(uid);
+      this.#nominated.delete(uid);
+      this.#queue.remove(podKey(pod));
+      this.#queue.wake("Pod/Delete");
+    } else if (pod.spec?.nodeName) {
+      const wasWaiting = !this.#snapshot.isAssumed(uid);
+      this.#snapshot.setPod(pod);
+      if (wasWaiting) this.#queue.remove(podKey(pod));
+      this.#queue.wake(type === "add" ? "Pod/Add" : "Pod/Update");
+    } else if (pod.metadata.deletionTimestamp || pod.status?.phase === "Failed") {
+      this.#queue.remove(podKey(pod));
+    } else if (this.#profiles.has(pod.spec?.schedulerName ?? "")) {
+      const { nominatedNodeName } = pod.status ?? {};
+      // A promise that an earlier scheduler made still holds.
+      if (nominatedNodeName && !this.#nominated.has(uid))
+        this.#nominated.set(uid, { pod, nodeName: nominatedNodeName });
+      this.#queue.add(pod);
+      if (isGated(pod)) this.#log.debug({ pod: podKey(pod) }, "pod is held by scheduling gates");
+    }
+  }
+}

@@ -1,0 +1,131 @@
+// ObjectStorage writes objects: create, optimistic update with retry, delete. A write is answered when it is durable and when
+// the cache shows it, so whoever wrote reads what they wrote.
+
+import type { Call } from "../../plugins/kit/call.ts";
+import { Fault } from "../../plugins/kit/fault.ts";
+import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { Store, StoreEntry } from "../../plugins/kit/store.ts";
+import { deepEqual } from "../resources/equal.ts";
+import { asBuffer, encodeObject } from "./encoding.ts";
+import { Entry } from "./entry.ts";
+import { localKey, type StorageRef, storageKey } from "./keys.ts";
+import type { WatchCache } from "./watch-cache.ts";
+
+/** What an update decides on seeing the current state: the next one, nothing to do, or that the object goes away. */
+export type Change = { do: "put"; object: KubeObject } | { do: "nothing" } | { do: "delete" };
+
+export interface UpdateResult {
+  /** The state now; for a deletion, the last state stamped with the revision that removed it. */
+  readonly entry: Entry;
+  readonly deleted: boolean;
+}
+
+/** Races with other writers are lost at most so often in a row before the caller is told. */
+const attempts = 32;
+
+export class ObjectStorage {
+  readonly #store: Store;
+  readonly #cache: WatchCache;
+
+  constructor(store: Store, cache: WatchCache) {
+    this.#store = store;
+    this.#cache = cache;
+  }
+
+  /** The entry as stored, or undefined when the name is taken. */
+  async create(
+    ref: StorageRef,
+    namespace: string,
+    name: string,
+    object: KubeObject,
+    call: Call,
+  ): Promise<Entry | undefined> {
+    const key = storageKey(ref, namespace, name);
+    const result = await this.#put(ref, key, encodeObject(object), object, "absent", call);
+    return result && this.#settle(ref, localKey(namespace, name), result, call);
+  }
+
+  /**
+   * Changes an object by what `decide` makes of its current state; called again when another writer was quicker.
+   * Resolves to undefined when there is no such object.
+   */
+  async update(
+    ref: StorageRef,
+    namespace: string,
+    name: string,
+    decide: (current: Entry) => Change | Promise<Change>,
+    call: Call,
+  ): Promise<UpdateResult | undefined> {
+    const key = storageKey(ref, namespace, name);
+    const local = localKey(namespace, name);
+    let current = this.#cache.cache(ref).get(local);
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      if (!current) return undefined;
+      const change = await decide(current);
+      if (change.do === "nothing") return { entry: current, deleted: false };
+      if (change.do === "delete") {
+        const result = await this.#store.delete(key, current.revision, call);
+        if (result.ok) {
+          await this.#cache.reached(result.revision, call);
+          return { entry: current.deletedAt(result.revision), deleted: true };
+        }
+        current = this.#entryOf(ref, local, result.current);
+        continue;
+      }
+      const value = encodeObject(change.object);
+      if (isSame(value, current)) return { entry: current, deleted: false };
+      const written = await this.#put(ref, key, value, change.object, current.revision, call, (now) => {
+        current = this.#entryOf(ref, local, now);
+      });
+      if (written) return { entry: await this.#settle(ref, local, written, call), deleted: false };
+    }
+    throw new Fault("conflict", `Cannot update ${key}: other writers were quicker ${attempts} times in a row`);
+  }
+
+  async #put(
+    ref: StorageRef,
+    key: string,
+    plain: Buffer,
+    object: KubeObject,
+    expect: number | "absent",
+    call: Call,
+    onLost?: (current: StoreEntry | undefined) => void,
+  ): Promise<StoreEntry | undefined> {
+    const transformer = this.#cache.transformerFor(ref);
+    const value = transformer ? transformer.seal(key, plain) : plain;
+    this.#cache.expect(key, value, plain, object);
+    let landed = false;
+    try {
+      const result = await this.#store.put(key, value, expect, call);
+      landed = result.ok;
+      if (result.ok) return result.entry;
+      onLost?.(result.current);
+      return undefined;
+    } finally {
+      if (!landed) this.#cache.unexpect(key);
+    }
+  }
+
+  async #settle(ref: StorageRef, local: string, written: StoreEntry, call: Call): Promise<Entry> {
+    await this.#cache.reached(written.revision, call);
+    const cached = this.#cache.cache(ref).get(local);
+    // Another writer may have been here since: the answer is still what this one wrote.
+    return cached?.revision === written.revision ? cached : (this.#entryOf(ref, local, written) as Entry);
+  }
+
+  #entryOf(ref: StorageRef, local: string, stored: StoreEntry | undefined): Entry | undefined {
+    if (!stored) return undefined;
+    const transformer = this.#cache.transformerFor(ref);
+    const plain = transformer ? transformer.open(stored.key, stored.value) : stored.value;
+    return new Entry(local, asBuffer(plain), stored, undefined, false);
+  }
+}
+
+/** Another order of keys is the same object; it has the same length, which is cheap to see. */
+function isSame(value: Buffer, current: Entry): boolean {
+  if (value.length !== current.value.length) return false;
+  return (
+    value.equals(current.value) ||
+    deepEqual(JSON.parse(value.toString("utf8")), JSON.parse(current.value.toString("utf8")))
+  );
+}
