@@ -1,0 +1,86 @@
+// What every part of the agent stands on: its folders, the machine's facts, the way to the API, the events, and what it remembers.
+
+import type { Runtime } from "../../cri/api/contract.ts";
+import { ApiClient } from "../../plugins/kit/client/api-client.ts";
+import { type Clock, systemClock } from "../../plugins/kit/clock.ts";
+import { EventRecorder } from "../../plugins/kit/events.ts";
+import type { Log } from "../../plugins/kit/log.ts";
+import type { AgentConfig } from "../config/agent-config.ts";
+import { rememberedAddresses } from "../node/addresses.ts";
+import { makeDirectories } from "../node/directories.ts";
+import { machineFacts } from "../node/machine.ts";
+import { AgentMeters } from "../stats/agent-meters.ts";
+import { measuredFetch, measuredRecorder, measuredRuntime } from "../stats/measured.ts";
+import { EventLog } from "../pods/event-log.ts";
+import { noRecorder } from "../pods/recorder.ts";
+import { Checkpoint } from "../sources/checkpoint.ts";
+import type { AgentOptions } from "../assemble.ts";
+
+/** What every part stands on. */
+export interface AgentBase {
+  readonly config: AgentConfig;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Stops the agent. */
+  readonly stop: AbortController;
+  readonly meters: AgentMeters;
+  readonly runtime: Runtime;
+  readonly dirs: ReturnType<typeof makeDirectories>;
+  readonly machine: ReturnType<typeof machineFacts>;
+  readonly addresses: ReturnType<typeof rememberedAddresses>;
+  /** Absent on a node with static pods alone. */
+  readonly client: ApiClient | undefined;
+  readonly recorder: EventLog;
+  /** Ends what the recorder has under way. */
+  closeRecorder(): void;
+  readonly checkpoint: Checkpoint;
+  /** What the node was told to run when it last ran. */
+  readonly remembered: Awaited<ReturnType<Checkpoint["load"]>>;
+}
+
+export async function openBase(options: AgentOptions): Promise<AgentBase> {
+  const { config, log, clock = systemClock } = options;
+  const meters = new AgentMeters();
+  const runtime = measuredRuntime(options.runtime, meters, clock);
+  const stop = new AbortController();
+  const dirs = makeDirectories(config.dataDir);
+  const machine = machineFacts();
+  const addresses = rememberedAddresses(config.nodeIps, clock);
+  if (!machine.hasMemoryController) {
+    log.warn(
+      {},
+      "the kernel has no memory controller: memory limits of containers are not enforced (cgroup_enable=memory)",
+    );
+  }
+  const host = options.api?.server ? new URL(options.api.server).host : "in-process";
+  const client = options.api
+    ? new ApiClient({
+        ...options.api,
+        fetch: measuredFetch(options.api.fetch, meters, clock, host),
+        log,
+        clock,
+        userAgent: "skiff-agent",
+      })
+    : undefined;
+  const eventRecorder =
+    client && new EventRecorder({ client, component: "kubelet", host: config.nodeName, clock, log });
+  const recorder = new EventLog(measuredRecorder(eventRecorder ?? noRecorder, meters), clock);
+  const checkpoint = new Checkpoint({ dir: dirs.agent, clock, log });
+  const remembered = await checkpoint.load();
+  return {
+    config,
+    log,
+    clock,
+    stop,
+    meters,
+    runtime,
+    dirs,
+    machine,
+    addresses,
+    client,
+    recorder,
+    closeRecorder: () => eventRecorder?.close(),
+    checkpoint,
+    remembered,
+  };
+}

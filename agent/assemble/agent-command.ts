@@ -1,0 +1,27 @@
+// `skiff agent`: a node alone.
+
+import { within } from "../../plugins/kit/call.ts";
+import { systemClock } from "../../plugins/kit/clock.ts";
+import type { CommandContext } from "../../plugins/kit/command-line.ts";
+import { openInstance, tellReady, whenReady } from "../../plugins/kit/instance.ts";
+import type { Settings } from "../../plugins/kit/settings.ts";
+import { openMembership } from "./membership.ts";
+import { nodeNameFrom } from "./node-config.ts";
+import { openNode } from "./node.ts";
+
+/** Runs until it is stopped. */
+export async function agentCommand(settings: Settings, { log, signal }: CommandContext): Promise<void> {
+  const startedAt = performance.now();
+  const instance = await openInstance(settings);
+  const nodeName = nodeNameFrom(settings);
+  const membership = await openMembership(settings, nodeName, log, systemClock, { signal });
+  const { userPlugins } = instance;
+  const node = await openNode({ settings, ...membership.node, userPlugins, log, clock: systemClock });
+  const renewing = membership.run({ signal });
+  if (membership.node.api) await whenReady(node.agent, systemClock, signal);
+  await tellReady({ node: nodeName, runtime: node.runtimeName, startedAt }, "", signal);
+  await node.close(within(60_000));
+  await renewing;
+  membership.close();
+  instance.release();
+}

@@ -1,0 +1,106 @@
+// What a node listens on: the kubelet's API with the certificate that it was given, and health on loopback.
+
+import { hostname } from "node:os";
+import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/clock.ts";
+import type { Log } from "../../plugins/kit/log.ts";
+import type { AgentView } from "../server/contract.ts";
+import type { MoreRoutes } from "../server/routes.ts";
+import { Access } from "../server/access/access.ts";
+import { openReadOnlyServer } from "../server/read-only.ts";
+import { openHealthServer, openKubeletServer } from "../server/server.ts";
+import type { AgentMeters } from "../stats/agent-meters.ts";
+import { openPageServer } from "../server/ui/page-server.ts";
+import { pageRoutes, type PageOptions } from "../server/ui/routes.ts";
+
+export interface KubeletIdentity {
+  /** The authority whose client certificates are believed. */
+  readonly clientCa: string;
+  /** The node's serving certificate, issued anew before it ends; asked again from time to time. */
+  serving(
+    nodeName: string,
+    names: { dnsNames: readonly string[]; ipAddresses: readonly string[] },
+  ): { readonly cert: string; readonly key: string };
+  /** Tells that `serving` has a new answer; returns what ends it. */
+  onRenewed?(then: () => void): () => void;
+}
+
+/** What the kubelet's certificate is for. */
+export function servingNames(nodeName: string, addresses: readonly string[]) {
+  return {
+    dnsNames: [...new Set(["localhost", nodeName, hostname().toLowerCase()])],
+    ipAddresses: [...new Set(["127.0.0.1", "::1", ...addresses])],
+  };
+}
+
+export interface NodeServersOptions {
+  readonly view: AgentView;
+  readonly identity: KubeletIdentity | undefined;
+  readonly meters?: AgentMeters;
+  /** Stats and metrics. */
+  readonly more?: MoreRoutes;
+  readonly page?: PageOptions & { readonly port: number };
+  /** Answers who may; without an API server nobody may. */
+  readonly client: ApiClient | undefined;
+  readonly addresses: readonly string[];
+  readonly kubeletPort: number;
+  /** 0 is off. */
+  readonly healthzPort: number;
+  readonly readOnlyPort?: number;
+  readonly log: Log;
+  readonly clock: Clock;
+}
+
+export interface NodeServers {
+  close(): Promise<void>;
+}
+
+export async function openNodeServers(options: NodeServersOptions): Promise<NodeServers> {
+  const { view, identity, client, clock, log } = options;
+  const open: { close(): Promise<void> }[] = [];
+  const page = options.page && pageRoutes(view, options.page, clock);
+  const close = async () => {
+    await Promise.all(open.map((server) => server.close()));
+  };
+  try {
+    if (options.healthzPort > 0) open.push(await openHealthServer(view, options.healthzPort));
+    if (options.readOnlyPort) {
+      const listen = { host: "::", port: options.readOnlyPort };
+      open.push(await openReadOnlyServer({ view, listen, clock, ...(options.more ? { more: options.more } : {}) }));
+    }
+    if (page && options.page && options.page.port > 0) {
+      const access = client && new Access({ nodeName: view.nodeName, client, clock });
+      const more = options.more ? { more: options.more } : {};
+      const own = { view, routes: page, access, port: options.page.port, log: log.child({ part: "page" }), ...more };
+      // A second node on one machine does without: the page is a convenience.
+      const server = await openPageServer(own).catch((error: unknown) => {
+        log.warn({ err: error, port: own.port }, "the page is not served on its own port");
+        return undefined;
+      });
+      if (server) open.push(server);
+    }
+    if (identity && client) {
+      const names = servingNames(view.nodeName, options.addresses);
+      const tls = () => ({ ...identity.serving(view.nodeName, names), clientCa: identity.clientCa });
+      const listen = { host: "::", port: options.kubeletPort };
+      open.push(
+        await openKubeletServer({
+          view,
+          client,
+          listen,
+          tls,
+          ...(options.more ? { more: options.more } : {}),
+          ...(page ? { page } : {}),
+          ...(identity.onRenewed ? { onRenewed: (then: () => void) => identity.onRenewed?.(then) ?? (() => {}) } : {}),
+          ...(options.meters ? { meters: options.meters } : {}),
+          clock,
+          log: log.child({ part: "kubelet API" }),
+        }),
+      );
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { close };
+}

@@ -1,0 +1,82 @@
+// The mounts of a container: its volumes, the hosts file and the termination message file.
+
+import { Mount, MountPropagation } from "../../cri/api/gen/runtime.js";
+import type { Call } from "../../plugins/kit/call.ts";
+import { Fault } from "../../plugins/kit/fault.ts";
+import type { Container, VolumeMount } from "../../plugins/kit/objects/types.ts";
+import type { AgentPod } from "../pods/agent-pod.ts";
+import type { MountedVolume, VolumeManager } from "../volumes/contract.ts";
+import { expand } from "../../plugins/kit/objects/expansion.ts";
+
+const propagations: Record<string, MountPropagation> = {
+  None: MountPropagation.PROPAGATION_PRIVATE,
+  HostToContainer: MountPropagation.PROPAGATION_HOST_TO_CONTAINER,
+  Bidirectional: MountPropagation.PROPAGATION_BIDIRECTIONAL,
+};
+
+export interface MountFacts {
+  readonly volumes: ReadonlyMap<string, MountedVolume>;
+  readonly environment: ReadonlyMap<string, string>;
+  /** The pod's hosts file; undefined when the container brings its own. */
+  readonly hostsFile: string | undefined;
+  /** The file that takes the termination message; undefined without a path for it. */
+  readonly messageFile: string | undefined;
+}
+
+export async function mountsOf(
+  pod: AgentPod,
+  container: Container,
+  facts: MountFacts,
+  manager: Pick<VolumeManager, "subPath">,
+  call: Call,
+): Promise<Mount[]> {
+  const mounts: Mount[] = [];
+  for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
+    mounts.push(await volumeMount(pod, container, mount, index, facts, manager, call));
+  }
+  if (facts.hostsFile && !mounts.some((mount) => mount.containerPath === "/etc/hosts")) {
+    mounts.push(Mount.create({ containerPath: "/etc/hosts", hostPath: facts.hostsFile }));
+  }
+  if (facts.messageFile) {
+    const containerPath = container.terminationMessagePath ?? "/dev/termination-log";
+    mounts.push(Mount.create({ containerPath, hostPath: facts.messageFile }));
+  }
+  return mounts;
+}
+
+async function volumeMount(
+  pod: AgentPod,
+  container: Container,
+  mount: VolumeMount,
+  index: number,
+  facts: MountFacts,
+  manager: Pick<VolumeManager, "subPath">,
+  call: Call,
+): Promise<Mount> {
+  const volume = facts.volumes.get(mount.name);
+  if (!volume) {
+    throw new Fault("invalid", `cannot find volume "${mount.name}" to mount into container "${container.name}"`);
+  }
+  const readOnly = (mount.readOnly ?? false) || (volume.readOnly ?? false);
+  const subPath = mount.subPathExpr ? expandAll(mount.subPathExpr, facts.environment) : (mount.subPath ?? "");
+  const common = {
+    containerPath: mount.mountPath.startsWith("/") ? mount.mountPath : `/${mount.mountPath}`,
+    readonly: readOnly,
+    propagation: propagations[mount.mountPropagation ?? "None"] ?? MountPropagation.PROPAGATION_PRIVATE,
+    recursiveReadOnly: readOnly && mount.recursiveReadOnly === "Enabled",
+  };
+  if (volume.image) return Mount.create({ ...common, image: { image: volume.image.reference }, imageSubPath: subPath });
+  const hostPath = subPath
+    ? await manager.subPath({ pod, containerName: container.name, index, volume, subPath, readOnly }, call)
+    : volume.hostPath;
+  return Mount.create({ ...common, hostPath });
+}
+
+/** Unlike elsewhere, a variable that is not there is an error here. */
+function expandAll(text: string, environment: ReadonlyMap<string, string>): string {
+  return expand(text, (name) => {
+    const value = environment.get(name);
+    if (value === undefined) throw new Fault("invalid", `missing value for "${name}" in subPathExpr "${text}"`);
+    return value;
+  });
+}

@@ -1,0 +1,225 @@
+// Makes an image present before a container starts, by its pull policy. Never more than one pull of the same image at a time: whoever else
+// wants it waits for that one. Failed pulls back off per pod and image.
+
+import type { ImageService } from "../../cri/api/contract.ts";
+import {
+  AuthConfig,
+  type Image,
+  ImageSpec,
+  ImageStatusRequest,
+  type PodSandboxConfig,
+  PullImageRequest,
+} from "../../cri/api/gen/runtime.js";
+import { type Call, uninterrupted } from "../../plugins/kit/call.ts";
+import type { Clock } from "../../plugins/kit/clock.ts";
+import { isFault } from "../../plugins/kit/fault.ts";
+import type { Container, Secret } from "../../plugins/kit/objects/types.ts";
+import type { AgentPod } from "../pods/agent-pod.ts";
+import { BackOff, formatDuration } from "../pods/back-off.ts";
+import { about, type Recorder } from "../pods/recorder.ts";
+import { StartFailure } from "../pods/start-failure.ts";
+import { type Credential, credentialsOf, matching } from "./credentials.ts";
+import { defaultPullPolicy, type ImageReference, parseImage } from "./reference.ts";
+
+/** Credentials for an image from somewhere else than the pod, such as a provider plugin. */
+export interface CredentialSource {
+  credentials(image: ImageReference, call: Call): Promise<readonly Credential[]>;
+}
+
+export interface ImageManagerOptions {
+  readonly image: ImageService;
+  readonly clock: Clock;
+  readonly recorder: Recorder;
+  /** The pod's pull secrets; missing ones are left out. */
+  readonly pullSecrets: (pod: AgentPod, call: Call) => Promise<readonly Secret[]>;
+  readonly sources: readonly CredentialSource[];
+  /** How many images are pulled at the same time; 1 is serial. */
+  readonly parallelPulls: number;
+}
+
+export interface PresentImage {
+  readonly ref: string;
+  readonly uid?: bigint;
+  readonly username: string;
+}
+
+export class ImageManager {
+  readonly #options: ImageManagerOptions;
+  readonly #backOff = new BackOff();
+  readonly #lastFailure = new Map<string, { at: number; message: string }>();
+  readonly #pulls = new Map<string, Promise<string>>();
+  readonly #line: (() => void)[] = [];
+  #pulling = 0;
+
+  constructor(options: ImageManagerOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the image is there. Throws a StartFailure with upstream's reason; the caller retries. */
+  async ensure(
+    pod: AgentPod,
+    container: Container,
+    sandbox: PodSandboxConfig | undefined,
+    call: Call,
+  ): Promise<PresentImage> {
+    const asked = container.image ?? "";
+    const warn = (reason: string, message: string) => {
+      this.#options.recorder.event(pod, "Warning", reason, message, about(pod, container.name));
+    };
+    let reference: ImageReference;
+    try {
+      reference = parseImage(asked);
+    } catch (error) {
+      warn("InspectFailed", (error as Error).message);
+      throw new StartFailure("InvalidImageName", (error as Error).message, error);
+    }
+    const policy = container.imagePullPolicy ?? defaultPullPolicy(asked);
+    const present = await this.#status(reference.name, call).catch((error: unknown) => {
+      const message = `Failed to inspect image "${reference.name}": ${(error as Error).message}`;
+      warn("InspectFailed", message);
+      throw new StartFailure("ImageInspectError", message, error);
+    });
+    if (present && policy !== "Always") {
+      const text = `Container image "${asked}" already present on machine`;
+      this.#options.recorder.event(pod, "Normal", "Pulled", text, about(pod, container.name));
+      return presentOf(present, reference.name);
+    }
+    if (policy === "Never") {
+      const message = `Container image "${asked}" is not present with pull policy of Never`;
+      warn("ErrImageNeverPull", message);
+      throw new StartFailure("ErrImageNeverPull", message);
+    }
+    return this.#pullWithBackOff(pod, container, reference, sandbox, call);
+  }
+
+  /** The pod is gone: its back-offs are too. */
+  forget(podUid: string): void {
+    this.#backOff.forget(`${podUid}_`);
+    for (const key of this.#lastFailure.keys()) if (key.startsWith(`${podUid}_`)) this.#lastFailure.delete(key);
+  }
+
+  async #pullWithBackOff(
+    pod: AgentPod,
+    container: Container,
+    reference: ImageReference,
+    sandbox: PodSandboxConfig | undefined,
+    call: Call,
+  ): Promise<PresentImage> {
+    const { recorder, clock } = this.#options;
+    const asked = container.image ?? "";
+    const where = about(pod, container.name);
+    const key = `${pod.metadata.uid}_${reference.name}`;
+    const last = this.#lastFailure.get(key);
+    const remainingMs = last ? this.#backOff.remaining(key, last.at, clock.now()) : 0;
+    if (last && remainingMs > 0) {
+      const message = `Back-off pulling image "${asked}"`;
+      recorder.event(pod, "Normal", "BackOff", message, where);
+      throw new StartFailure("ImagePullBackOff", `${message}: ${last.message}`, undefined, clock.now() + remainingMs);
+    }
+    recorder.event(pod, "Normal", "Pulling", `Pulling image "${asked}"`, where);
+    const startedAt = clock.monotonic();
+    try {
+      await this.#pullOnce(pod, reference, sandbox, call);
+    } catch (error) {
+      if (call.signal.aborted) throw error;
+      const why = (error as Error).message;
+      const message = `Failed to pull image "${asked}": ${why}`;
+      recorder.event(pod, "Warning", "Failed", message, where);
+      recorder.event(pod, "Warning", "Failed", "Error: ErrImagePull", where);
+      const now = clock.now();
+      this.#backOff.next(key, last?.at ?? now, now);
+      this.#lastFailure.set(key, { at: now, message: `ErrImagePull: ${why}` });
+      throw new StartFailure("ErrImagePull", why, error, now + this.#backOff.delay(key));
+    }
+    this.#lastFailure.delete(key);
+    this.#backOff.reset(key);
+    const image = await this.#status(reference.name, call);
+    const took = formatDuration(Math.round(clock.monotonic() - startedAt));
+    const size = image ? ` Image size: ${image.size} bytes.` : "";
+    recorder.event(
+      pod,
+      "Normal",
+      "Pulled",
+      `Successfully pulled image "${asked}" in ${took} (${took} including waiting).${size}`,
+      where,
+    );
+    return image ? presentOf(image, reference.name) : { ref: reference.name, username: "" };
+  }
+
+  /** Joins a pull of the same image that is under way. Giving up waiting does not end the pull: others may want it. */
+  async #pullOnce(
+    pod: AgentPod,
+    reference: ImageReference,
+    sandbox: PodSandboxConfig | undefined,
+    call: Call,
+  ): Promise<string> {
+    let pull = this.#pulls.get(reference.name);
+    if (!pull) {
+      pull = this.#pullInLine(pod, reference, sandbox).finally(() => this.#pulls.delete(reference.name));
+      this.#pulls.set(reference.name, pull);
+    }
+    return orAborted(pull, call);
+  }
+
+  async #pullInLine(pod: AgentPod, reference: ImageReference, sandbox: PodSandboxConfig | undefined): Promise<string> {
+    if (this.#pulling < this.#options.parallelPulls) this.#pulling++;
+    else await new Promise<void>((go) => this.#line.push(go));
+    try {
+      return await this.#pull(pod, reference, sandbox);
+    } finally {
+      // Whoever waits takes over this place, so that nobody can slip in between.
+      const next = this.#line.shift();
+      if (next) next();
+      else this.#pulling--;
+    }
+  }
+
+  async #pull(pod: AgentPod, reference: ImageReference, sandbox: PodSandboxConfig | undefined): Promise<string> {
+    const secrets = await this.#options.pullSecrets(pod, uninterrupted);
+    const found = matching(secrets.flatMap(credentialsOf), reference);
+    for (const source of this.#options.sources) found.push(...(await source.credentials(reference, uninterrupted)));
+    const attempts: (Credential | undefined)[] = found.length > 0 ? found : [undefined];
+    let failure: unknown;
+    for (const credential of attempts) {
+      try {
+        const auth = credential ? AuthConfig.create({ ...credential, serverAddress: reference.registry }) : undefined;
+        const request = PullImageRequest.create({
+          image: ImageSpec.create({ image: reference.name }),
+          ...(auth ? { auth } : {}),
+          ...(sandbox ? { sandboxConfig: sandbox } : {}),
+        });
+        return (await this.#options.image.pullImage(request, uninterrupted)).imageRef;
+      } catch (error) {
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+
+  async #status(name: string, call: Call): Promise<Image | undefined> {
+    const request = ImageStatusRequest.create({ image: ImageSpec.create({ image: name }) });
+    try {
+      return (await this.#options.image.imageStatus(request, call)).image;
+    } catch (error) {
+      if (isFault(error, "not-found")) return undefined;
+      throw error;
+    }
+  }
+}
+
+function presentOf(image: Image, name: string): PresentImage {
+  return {
+    ref: image.id || name,
+    username: image.username,
+    ...(image.uid ? { uid: image.uid.value } : {}),
+  };
+}
+
+function orAborted<T>(promise: Promise<T>, call: Call): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(call.signal.reason);
+    if (call.signal.aborted) return onAbort();
+    call.signal.addEventListener("abort", onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => call.signal.removeEventListener("abort", onAbort));
+  });
+}

@@ -1,0 +1,14 @@
+// What a pod brings along to pull its images with.
+
+import type { Call } from "../../plugins/kit/call.ts";
+import type { Secret } from "../../plugins/kit/objects/types.ts";
+import type { AgentPod } from "../pods/agent-pod.ts";
+import type { NodeObjects } from "../sources/node-objects.ts";
+
+/** The secrets that a pod brings for its images. */
+export async function pullSecrets(objects: NodeObjects, pod: AgentPod, call: Call): Promise<Secret[]> {
+  const names = (pod.spec.imagePullSecrets ?? []).map(({ name }) => name).filter((name) => name !== undefined);
+  const found = await Promise.allSettled(names.map((name) => objects.secret(pod.metadata.namespace, name, call)));
+  // A pull secret that is not there is no reason to fail: the image may be public.
+  return found.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+}

@@ -1,0 +1,66 @@
+// The node's keys and certificates on disk: the cluster's CA, who the node is, and what its API is served with.
+
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "../../plugins/kit/clock.ts";
+import { writeFileAtomic } from "../../plugins/kit/platform/files.ts";
+import { parseCertificate } from "../../plugins/kit/x509.ts";
+
+export interface Pair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export type PairName = "client" | "serving";
+
+/** A pair is one file that is replaced whole, so a kill leaves the old or the new. */
+export class NodeCredentials {
+  readonly #dir: string;
+  readonly #clock: Clock;
+
+  constructor(dir: string, clock: Clock) {
+    this.#dir = dir;
+    this.#clock = clock;
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+  }
+
+  ca(): string | undefined {
+    return read(join(this.#dir, "ca.crt"));
+  }
+
+  async keepCa(certificate: string): Promise<void> {
+    await writeFileAtomic(join(this.#dir, "ca.crt"), certificate);
+  }
+
+  /** Undefined when there is none, or when it has ended. */
+  pair(name: PairName): Pair | undefined {
+    const text = read(join(this.#dir, `${name}.pem`));
+    const match = text && /(-----BEGIN CERTIFICATE[^]*END CERTIFICATE-----\n)([^]*)/.exec(text);
+    if (!match) return undefined;
+    const pair = { cert: match[1] ?? "", key: match[2] ?? "" };
+    return this.msLeft(pair) > 0 ? pair : undefined;
+  }
+
+  async keep(name: PairName, { cert, key }: Pair): Promise<void> {
+    await writeFileAtomic(join(this.#dir, `${name}.pem`), `${cert.trimEnd()}\n${key.trimEnd()}\n`);
+  }
+
+  msLeft({ cert }: Pair): number {
+    return parseCertificate(cert).notAfter - this.#clock.now();
+  }
+
+  /** Three quarters of its life are over: time to ask for the next. */
+  isDue({ cert }: Pair): boolean {
+    const { notBefore, notAfter } = parseCertificate(cert);
+    return this.#clock.now() > notBefore + (notAfter - notBefore) * 0.75;
+  }
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,66 @@
+// The node's own addresses: what the user said, else those of the interface that the default route leaves by.
+
+import { readFileSync } from "node:fs";
+import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
+import type { Clock } from "../../plugins/kit/clock.ts";
+
+type Interfaces = NodeJS.Dict<NetworkInterfaceInfo[]>;
+
+export interface AddressSources {
+  readonly interfaces: () => Interfaces;
+  /** /proc/net/route. */
+  readonly routes: () => string;
+}
+
+const hostAddressSources: AddressSources = {
+  interfaces: () => networkInterfaces(),
+  routes: () => {
+    try {
+      return readFileSync("/proc/net/route", "utf8");
+    } catch {
+      return "";
+    }
+  },
+};
+
+/** Ours and other software's bridges and tunnels are no way to reach the node. */
+const virtual = /^(lo|docker|br-|veth|cni|skiff|flannel|kube|vxlan|virbr|tun|tap)/;
+
+/** The primary first; empty when the machine has none but loopback. */
+export function nodeAddresses(configured: readonly string[], sources: AddressSources = hostAddressSources): string[] {
+  if (configured.length > 0) return [...configured];
+  const interfaces = sources.interfaces();
+  const byDefaultRoute = defaultInterface(sources.routes());
+  const names = Object.keys(interfaces).filter((name) => !virtual.test(name));
+  const chosen = byDefaultRoute && interfaces[byDefaultRoute] ? byDefaultRoute : names.sort()[0];
+  const own = (chosen ? interfaces[chosen] : undefined) ?? [];
+  const usable = own.filter(({ address, internal }) => !internal && !address.startsWith("fe80:"));
+  const v4 = usable.filter(({ family }) => family === "IPv4").map(({ address }) => address);
+  const v6 = usable.filter(({ family }) => family === "IPv6").map(({ address }) => address);
+  // One of each family: more would be guesses.
+  return [...v4.slice(0, 1), ...v6.slice(0, 1)];
+}
+
+function defaultInterface(routes: string): string | undefined {
+  const lines = routes
+    .split("\n")
+    .slice(1)
+    .map((line) => line.split("\t"))
+    .filter(([name, destination, , , , , , mask]) => name && destination === "00000000" && mask === "00000000");
+  return lines.sort((a, b) => Number(a[6]) - Number(b[6]))[0]?.[0];
+}
+
+// Every pod's interface is in the list that must be read; addresses seldom change.
+const keptMs = 2_000;
+
+/** The same, read at most every two seconds: statuses of pods ask for it all the time. */
+export function rememberedAddresses(configured: readonly string[], clock: Clock): () => readonly string[] {
+  let known: readonly string[] = [];
+  let readAt = Number.NEGATIVE_INFINITY;
+  return () => {
+    if (clock.monotonic() - readAt < keptMs) return known;
+    readAt = clock.monotonic();
+    known = nodeAddresses(configured);
+    return known;
+  };
+}

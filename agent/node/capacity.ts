@@ -1,0 +1,70 @@
+// What the node has and what of it pods may use.
+
+import {
+  formatQuantity,
+  parseQuantity,
+  quantityMilli,
+  quantityOf,
+  quantityOfMilli,
+  quantityValue,
+} from "../../plugins/kit/quantity.ts";
+import type { MachineFacts } from "./machine.ts";
+
+export type ResourceList = Record<string, string>;
+
+export interface CapacityInput {
+  readonly machine: MachineFacts;
+  /** Size of the file system that pods' data lies on. */
+  readonly storageBytes: number;
+  readonly maxPods: number;
+  /** Set aside for the system and for Skiff itself: cpu, memory, ephemeral-storage. */
+  readonly reserved: readonly ResourceList[];
+  /** The hard eviction threshold of memory, never promised to pods. */
+  readonly evictionMemoryBytes: bigint;
+  /** Devices and other countable things. */
+  readonly extended: Readonly<Record<string, number>>;
+}
+
+export function capacityOf(input: CapacityInput): { capacity: ResourceList; allocatable: ResourceList } {
+  const { machine } = input;
+  const reserved = (name: string) => input.reserved.map((list) => list[name]).filter((text) => text !== undefined);
+  const bytes = (name: string) => reserved(name).reduce((sum, text) => sum + quantityValue(parseQuantity(text)), 0n);
+  const milli = reserved("cpu").reduce((sum, text) => sum + quantityMilli(parseQuantity(text)), 0n);
+  const hugepages = machine.hugepages.reduce((sum, page) => sum + page.bytes, 0n);
+  const storage = BigInt(Math.floor(input.storageBytes));
+  const shared: ResourceList = { pods: String(input.maxPods) };
+  for (const { size, bytes: amount } of machine.hugepages) shared[`hugepages-${sizeName(size)}`] = binary(amount);
+  for (const [name, count] of Object.entries(input.extended)) shared[name] = String(count);
+  const memory = machine.memoryBytes - bytes("memory") - input.evictionMemoryBytes - hugepages;
+  return {
+    capacity: {
+      cpu: String(machine.cpus),
+      memory: kibi(machine.memoryBytes),
+      "ephemeral-storage": kibi(storage),
+      ...shared,
+    },
+    allocatable: {
+      cpu: formatQuantity(quantityOfMilli(atLeastZero(BigInt(machine.cpus) * 1000n - milli))),
+      memory: kibi(atLeastZero(memory)),
+      // A tenth stays free, as eviction keeps it.
+      "ephemeral-storage": String(atLeastZero((storage * 9n) / 10n - bytes("ephemeral-storage"))),
+      ...shared,
+    },
+  };
+}
+
+function atLeastZero(value: bigint): bigint {
+  return value < 0n ? 0n : value;
+}
+
+function kibi(bytes: bigint): string {
+  return `${bytes / 1024n}Ki`;
+}
+
+function binary(bytes: bigint): string {
+  return formatQuantity(quantityOf(bytes, "binary"));
+}
+
+function sizeName(bytes: bigint): string {
+  return bytes >= 1n << 30n ? `${bytes >> 30n}Gi` : bytes >= 1n << 20n ? `${bytes >> 20n}Mi` : `${bytes >> 10n}Ki`;
+}

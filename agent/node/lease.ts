@@ -1,0 +1,90 @@
+// The node's lease: the heartbeat that the control plane watches, renewed every 10 seconds.
+
+import type { Call } from "../../plugins/kit/call.ts";
+import { within } from "../../plugins/kit/call.ts";
+import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/clock.ts";
+import { isFault } from "../../plugins/kit/fault.ts";
+import type { Log } from "../../plugins/kit/log.ts";
+import { resources } from "../../plugins/kit/objects/resources.ts";
+import type { Lease, Node } from "../../plugins/kit/objects/types.ts";
+import { apiMicroTime } from "../status/times.ts";
+
+const namespace = "kube-node-lease";
+const leaseSeconds = 40;
+const renewMs = 10_000;
+// After a failure the next try comes sooner, so that one lost packet does not cost a node its readiness.
+const retryMs = 2_000;
+
+export interface NodeLeaseOptions {
+  readonly client: ApiClient;
+  readonly nodeName: string;
+  readonly node: () => Node | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class NodeLease {
+  readonly #options: NodeLeaseOptions;
+  #lease: Lease | undefined;
+
+  constructor(options: NodeLeaseOptions) {
+    this.#options = options;
+  }
+
+  async run(call: Call): Promise<void> {
+    const { clock, log } = this.#options;
+    while (!call.signal.aborted) {
+      let delayMs = renewMs;
+      try {
+        await this.renew(within(renewMs, call));
+      } catch (error) {
+        delayMs = retryMs;
+        if (!call.signal.aborted) log.debug({ err: error }, "cannot renew the node's lease");
+      }
+      await clock.sleep(delayMs, call).catch(() => {});
+    }
+  }
+
+  async renew(call: Call): Promise<void> {
+    const { client, nodeName } = this.#options;
+    try {
+      this.#lease ??= await client.get<Lease>(resources.leases, { namespace, name: nodeName }, call);
+    } catch (error) {
+      if (!isFault(error, "not-found")) throw error;
+      this.#lease = await client.create<Lease>(resources.leases, this.#next(undefined), call, { namespace });
+      return;
+    }
+    try {
+      this.#lease = await client.update<Lease>(resources.leases, this.#next(this.#lease), call);
+    } catch (error) {
+      // Someone else wrote or removed it: begin with what is there next time.
+      if (isFault(error, "conflict", "not-found")) this.#lease = undefined;
+      throw error;
+    }
+  }
+
+  #next(known: Lease | undefined): Lease {
+    const { nodeName, node, clock } = this.#options;
+    const owner = node();
+    const ownerReferences = owner?.metadata.uid
+      ? [{ apiVersion: "v1", kind: "Node", name: nodeName, uid: owner.metadata.uid }]
+      : (known?.metadata.ownerReferences ?? []);
+    return {
+      apiVersion: "coordination.k8s.io/v1",
+      kind: "Lease",
+      metadata: {
+        ...known?.metadata,
+        name: nodeName,
+        namespace,
+        ...(ownerReferences.length > 0 ? { ownerReferences } : {}),
+      },
+      spec: {
+        ...known?.spec,
+        holderIdentity: nodeName,
+        leaseDurationSeconds: leaseSeconds,
+        renewTime: apiMicroTime(clock.now()),
+      },
+    };
+  }
+}

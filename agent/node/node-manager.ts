@@ -1,0 +1,288 @@
+// Keeps the node's object: registers it, and writes its status when it changed or five minutes have passed.
+
+import type { Runtime } from "../../cri/api/contract.ts";
+import { type Image, ListImagesRequest } from "../../cri/api/gen/runtime.js";
+import { type Call, within } from "../../plugins/kit/call.ts";
+import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/clock.ts";
+import { isFault } from "../../plugins/kit/fault.ts";
+import type { Log } from "../../plugins/kit/log.ts";
+import { resources } from "../../plugins/kit/objects/resources.ts";
+import type { Node, NodeStatus, Taint } from "../../plugins/kit/objects/types.ts";
+import type { Recorder } from "../pods/recorder.ts";
+import { type CapacityInput, capacityOf } from "./capacity.ts";
+import { fileSystem, type MachineFacts } from "./machine.ts";
+import { isNews, nodeStatus, type Pressure, type RuntimeHealth } from "./node-status.ts";
+
+const reportMs = 300_000;
+const lookMs = 10_000;
+// While the node is not ready it is looked at often: its pods wait for that.
+const eagerMs = 200;
+const writeMs = 10_000;
+const mostImages = 50;
+
+export interface NodeManagerOptions {
+  readonly client: ApiClient | undefined;
+  readonly runtime: Runtime;
+  readonly machine: MachineFacts;
+  readonly nodeName: string;
+  readonly register: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly Taint[];
+  readonly addresses: () => readonly string[];
+  readonly storageDir: string;
+  readonly maxPods: number;
+  readonly reserved: CapacityInput["reserved"];
+  readonly evictionMemoryBytes: bigint;
+  readonly extended: () => Readonly<Record<string, number>>;
+  readonly pressure: () => Pressure;
+  readonly troubles: () => readonly string[];
+  readonly volumesInUse: () => readonly string[];
+  readonly port: number;
+  readonly recorder: Recorder;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class NodeManager {
+  readonly #options: NodeManagerOptions;
+  #node: Node | undefined;
+  #status: NodeStatus | undefined;
+  #health: RuntimeHealth = {
+    runtimeTrouble: "container runtime status check may not have completed yet",
+    networkTrouble: undefined,
+    name: "unknown",
+    version: "",
+  };
+  #reportedAt = Number.NEGATIVE_INFINITY;
+  #wake = () => {};
+  #addresses = "";
+  #podCidr = "";
+
+  constructor(options: NodeManagerOptions) {
+    this.#options = options;
+  }
+
+  /** The node's object as the API has it; undefined before it is registered. */
+  node(): Node | undefined {
+    return this.#node;
+  }
+
+  status(): NodeStatus | undefined {
+    return this.#status;
+  }
+
+  get isReady(): boolean {
+    return (this.#status?.conditions ?? []).some(({ type, status }) => type === "Ready" && status === "True");
+  }
+
+  allocatable(): Readonly<Record<string, string>> {
+    return this.#capacity().allocatable;
+  }
+
+  /** The watch told of our object. */
+  seen(node: Node): void {
+    this.#node = node;
+    const podCidr = node.spec?.podCIDR ?? "";
+    if (podCidr && podCidr !== this.#podCidr) {
+      this.#podCidr = podCidr;
+      void this.#tellPodCidr(podCidr);
+    }
+  }
+
+  /** Something changed that the status shows. */
+  wake(): void {
+    this.#wake();
+  }
+
+  async run(call: Call): Promise<void> {
+    const { clock, log } = this.#options;
+    while (!call.signal.aborted) {
+      let isWritten = true;
+      try {
+        await this.#look(call);
+      } catch (error) {
+        isWritten = false;
+        if (!call.signal.aborted) log.warn({ err: error }, "cannot report the node's status");
+      }
+      // Stopped while it looked: nothing would wake it.
+      if (call.signal.aborted) return;
+      const delayMs = this.isReady ? lookMs : isWritten ? eagerMs : 1_000;
+      await new Promise<void>((resolve) => {
+        const cancel = clock.after(delayMs, () => this.#wake());
+        this.#wake = () => {
+          cancel();
+          call.signal.removeEventListener("abort", this.#wake);
+          resolve();
+        };
+        call.signal.addEventListener("abort", this.#wake, { once: true });
+      });
+    }
+  }
+
+  /** Looks once and writes where there is news. */
+  async #look(call: Call): Promise<void> {
+    const { clock, client } = this.#options;
+    this.#health = await this.#askRuntime(call);
+    if (client && !this.#node) await this.#register(client, call);
+    this.#noteAddresses();
+    const next = await this.#compute(call);
+    const wasReady = this.isReady;
+    const isDue = clock.monotonic() - this.#reportedAt >= reportMs;
+    const isNew = isNews(this.#status, next);
+    this.#status = next;
+    if (isNew && wasReady !== this.isReady) this.#tellReadiness();
+    if (!client || !this.#node || (!isNew && !isDue)) return;
+    try {
+      // As short as kubelet's: after a change of our own address the old connections lead nowhere, and the news must get out.
+      await this.#write(client, next, within(writeMs, call));
+      this.#reportedAt = clock.monotonic();
+    } catch (error) {
+      // What was not written is still news.
+      this.#status = undefined;
+      if (isFault(error, "not-found")) this.#node = undefined;
+      throw error;
+    }
+  }
+
+  async #write(client: ApiClient, status: NodeStatus, call: Call): Promise<void> {
+    const { nodeName } = this.#options;
+    // Addresses merge by type in the API, which loses the second of two of a type; a list that is left out would stay as it was.
+    const addresses = [...(status.addresses ?? []), { $patch: "replace" }];
+    const body = { status: { ...status, addresses, volumesInUse: status.volumesInUse ?? null } };
+    const at = { name: nodeName, subresource: "status" };
+    this.seen(await client.patch<Node>(resources.nodes, at, { type: "strategic", body }, call));
+  }
+
+  async #register(client: ApiClient, call: Call): Promise<void> {
+    const { nodeName, register, labels, taints, machine, log } = this.#options;
+    const own = {
+      "kubernetes.io/hostname": nodeName,
+      "kubernetes.io/os": "linux",
+      "kubernetes.io/arch": machine.architecture,
+      "beta.kubernetes.io/os": "linux",
+      "beta.kubernetes.io/arch": machine.architecture,
+      ...labels,
+    };
+    try {
+      this.seen(await client.get<Node>(resources.nodes, { name: nodeName }, call));
+    } catch (error) {
+      if (!isFault(error, "not-found")) throw error;
+      if (!register) return;
+      const status = await this.#compute(call);
+      const node = {
+        apiVersion: "v1",
+        kind: "Node",
+        metadata: {
+          name: nodeName,
+          labels: own,
+          annotations: { "volumes.kubernetes.io/controller-managed-attach-detach": "true" },
+        },
+        spec: taints.length > 0 ? { taints: [...taints] } : {},
+        status,
+      };
+      this.seen(await client.create<Node>(resources.nodes, node, call));
+      log.info({ node: nodeName }, "registered the node");
+      return;
+    }
+    const missing = Object.entries(own).some(([key, value]) => this.#node?.metadata.labels?.[key] !== value);
+    if (!missing || !register) return;
+    const patch = { type: "merge", body: { metadata: { labels: own } } } as const;
+    this.seen(await client.patch<Node>(resources.nodes, { name: nodeName }, patch, call));
+  }
+
+  async #compute(call: Call): Promise<NodeStatus> {
+    const { nodeName, machine, addresses, pressure, troubles, volumesInUse, port, clock } = this.#options;
+    return nodeStatus({
+      nodeName,
+      machine,
+      addresses: addresses(),
+      ...this.#capacity(),
+      health: this.#health,
+      pressure: pressure(),
+      troubles: troubles(),
+      images: await this.#images(call),
+      volumesInUse: volumesInUse(),
+      port,
+      previous: this.#status ?? this.#node?.status,
+      nowMs: clock.now(),
+    });
+  }
+
+  #capacity(): ReturnType<typeof capacityOf> {
+    const { machine, storageDir, maxPods, reserved, evictionMemoryBytes, extended } = this.#options;
+    const storageBytes = fileSystem(storageDir).bytes;
+    return capacityOf({ machine, storageBytes, maxPods, reserved, evictionMemoryBytes, extended: extended() });
+  }
+
+  async #askRuntime(call: Call): Promise<RuntimeHealth> {
+    const { runtime } = this.#options;
+    const limited = within(10_000, call);
+    try {
+      const [version, { status }] = await Promise.all([
+        runtime.runtime.version({ version: "" }, limited),
+        runtime.runtime.status({ verbose: false }, limited),
+      ]);
+      const trouble = (type: string) => {
+        const condition = (status?.conditions ?? []).find((found) => found.type === type);
+        if (condition?.status) return undefined;
+        return `${type}=false reason:${condition?.reason ?? "Unknown"} message:${condition?.message ?? ""}`;
+      };
+      const runtimeTrouble = trouble("RuntimeReady");
+      return {
+        runtimeTrouble: runtimeTrouble && `container runtime not ready: ${runtimeTrouble}`,
+        networkTrouble: trouble("NetworkReady"),
+        name: version.runtimeName,
+        version: version.runtimeVersion,
+      };
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      return { ...this.#health, runtimeTrouble: `container runtime is down: ${message}` };
+    }
+  }
+
+  async #images(call: Call): Promise<NonNullable<NodeStatus["images"]>> {
+    try {
+      const { images } = await this.#options.runtime.image.listImages(
+        ListImagesRequest.create({}),
+        within(10_000, call),
+      );
+      return images
+        .sort((a, b) => Number(b.size - a.size))
+        .slice(0, mostImages)
+        .map((image: Image) => ({ names: [...image.repoDigests, ...image.repoTags], sizeBytes: Number(image.size) }));
+    } catch {
+      // The runtime's trouble is told by the Ready condition.
+      return this.#status?.images ?? [];
+    }
+  }
+
+  #noteAddresses(): void {
+    const { addresses, log } = this.#options;
+    const now = addresses().join(" ");
+    if (now === this.#addresses) return;
+    if (now === "") log.warn({}, "the node has no address: pods start, but nobody can reach the node yet");
+    else if (this.#addresses !== "") log.info({ from: this.#addresses, to: now }, "the node's address changed");
+    this.#addresses = now;
+  }
+
+  #tellReadiness(): void {
+    const { recorder, nodeName, log } = this.#options;
+    const subject = { apiVersion: "v1", kind: "Node", metadata: { name: nodeName, uid: nodeName } };
+    const ready = this.#status?.conditions?.find(({ type }) => type === "Ready");
+    const reason = this.isReady ? "NodeReady" : "NodeNotReady";
+    recorder.event(subject, "Normal", reason, `Node ${nodeName} status is now: ${reason}`);
+    log.info({ node: nodeName, message: ready?.message }, this.isReady ? "the node is ready" : "the node is not ready");
+  }
+
+  async #tellPodCidr(podCidr: string): Promise<void> {
+    const { runtime, log } = this.#options;
+    try {
+      await runtime.runtime.updateRuntimeConfig({ runtimeConfig: { networkConfig: { podCidr } } }, within(10_000));
+      this.#wake();
+    } catch (error) {
+      log.warn({ podCidr, err: error }, "cannot tell the runtime the pod addresses");
+      this.#podCidr = "";
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import t from "tap";
+import { capacityOf } from "./capacity.ts";
+import { nodeAddresses } from "./addresses.ts";
+import { machineFacts, type MachineFacts } from "./machine.ts";
+import { isNews, nodeStatus, type NodeStatusInput } from "./node-status.ts";
+
+const machine: MachineFacts = {
+  ...machineFacts(),
+  cpus: 4,
+  memoryBytes: 1n << 30n,
+  hugepages: [{ size: 2n << 20n, bytes: 4n << 20n }],
+};
+
+t.test("capacityOf() sets aside what is reserved", async (t) => {
+  const { capacity, allocatable } = capacityOf({
+    machine,
+    storageBytes: 1000,
+    maxPods: 110,
+    reserved: [{ cpu: "500m", memory: "100Mi" }, { memory: "24Mi" }],
+    evictionMemoryBytes: 100n << 20n,
+    extended: { "skiff.dev/serial": 2 },
+  });
+  t.match(capacity, { cpu: "4", memory: "1048576Ki", pods: "110", "hugepages-2Mi": "4Mi", "skiff.dev/serial": "2" });
+  t.match(allocatable, { cpu: "3500m", memory: `${(1024 - 124 - 100 - 4) * 1024}Ki`, "ephemeral-storage": "900" });
+});
+
+t.test("nodeAddresses() prefers what was said, then the default route", async (t) => {
+  const info = (address: string, family: "IPv4" | "IPv6" = "IPv4") =>
+    ({ address, family, internal: false, netmask: "", mac: "", cidr: null, scopeid: 0 }) as never;
+  const interfaces = () => ({
+    docker0: [info("172.17.0.1")],
+    eth0: [info("10.0.0.5"), info("fe80::1", "IPv6"), info("fd00::5", "IPv6")],
+    wlan0: [info("192.168.1.5")],
+  });
+  const routes = () =>
+    "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\nwlan0\t00000000\t0101A8C0\t3\t0\t0\t600\t00000000\n";
+  t.same(nodeAddresses(["1.2.3.4"], { interfaces, routes }), ["1.2.3.4"]);
+  t.same(nodeAddresses([], { interfaces, routes }), ["192.168.1.5"]);
+  t.same(
+    nodeAddresses([], { interfaces, routes: () => "" }),
+    ["10.0.0.5", "fd00::5"],
+    "no default route: the first real interface",
+  );
+  t.same(nodeAddresses([], { interfaces: () => ({}), routes }), []);
+});
+
+const input: NodeStatusInput = {
+  nodeName: "n",
+  machine,
+  addresses: ["10.0.0.5"],
+  capacity: {},
+  allocatable: {},
+  health: { runtimeTrouble: undefined, networkTrouble: undefined, name: "containerd", version: "1" },
+  pressure: { memory: false, disk: false, pids: false },
+  troubles: [],
+  images: [],
+  volumesInUse: [],
+  port: 10_250,
+  previous: undefined,
+  nowMs: Date.UTC(2026, 0, 1),
+};
+
+t.test("nodeStatus() tells readiness and pressure", async (t) => {
+  const condition = (more: Partial<NodeStatusInput>, type: string) =>
+    nodeStatus({ ...input, ...more }).conditions?.find((found) => found.type === type);
+  t.match(condition({}, "Ready"), { status: "True", reason: "KubeletReady" });
+  const networkTrouble = "NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized";
+  t.match(condition({ health: { ...input.health, networkTrouble } }, "Ready"), {
+    status: "False",
+    message: `container runtime network not ready: ${networkTrouble}`,
+  });
+  t.match(condition({ troubles: ["node is shutting down"] }, "Ready"), {
+    status: "False",
+    message: "node is shutting down",
+  });
+  t.match(condition({ pressure: { memory: true, disk: false, pids: false } }, "MemoryPressure"), {
+    status: "True",
+    reason: "KubeletHasInsufficientMemory",
+  });
+});
+
+t.test("isNews() ignores heartbeats", async (t) => {
+  const first = nodeStatus(input);
+  const later = nodeStatus({ ...input, nowMs: input.nowMs + 60_000, previous: first });
+  t.notOk(isNews(first, later));
+  t.ok(isNews(first, nodeStatus({ ...input, addresses: ["10.0.0.6"] })), "a changed address is");
+});

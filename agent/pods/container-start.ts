@@ -1,0 +1,193 @@
+// Starts one container: image, environment, mounts, config, create, start, postStart. Each step that fails has upstream's reason.
+
+import { randomBytes } from "node:crypto";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { CreateContainerRequest, Mount, type PodSandboxConfig } from "../../cri/api/gen/runtime.js";
+import { type Call, within } from "../../plugins/kit/call.ts";
+import type { Container } from "../../plugins/kit/objects/types.ts";
+import { containerConfig } from "../containers/container-config.ts";
+import { environmentOf } from "../containers/environment.ts";
+import { hostsFile } from "../containers/hosts-file.ts";
+import { containerLogPath, podLogDir } from "../containers/identity.ts";
+import { mountsOf } from "../containers/mounts.ts";
+import type { PresentImage } from "../images/image-manager.ts";
+import { newestOf, type ObservedPod } from "../pleg/observed.ts";
+import type { MountedVolume } from "../volumes/contract.ts";
+import { type AgentPod, podName } from "./agent-pod.ts";
+import type { PodDeps } from "./deps.ts";
+import { HookRunner } from "./hooks.ts";
+import type { Killer } from "./killer.ts";
+import { ownUsersOf } from "./node-facts.ts";
+import { about } from "./recorder.ts";
+import { StartFailure } from "./start-failure.ts";
+
+// Making and starting a container is not cut short when the pod is deleted meanwhile: half-made ones are harder to clean up than whole ones.
+const runtimeTimeoutMs = 120_000;
+
+export interface ContainerStart {
+  readonly pod: AgentPod;
+  readonly container: Container;
+  readonly restartCount: number;
+  readonly sandboxId: string;
+  readonly sandboxConfig: PodSandboxConfig;
+  readonly runtimeHandler: string;
+  readonly podIps: readonly string[];
+  readonly observed: ObservedPod | undefined;
+  readonly image: Promise<PresentImage>;
+  readonly volumes: Promise<ReadonlyMap<string, MountedVolume>>;
+}
+
+export async function startContainer(deps: PodDeps, killer: Killer, start: ContainerStart, call: Call): Promise<void> {
+  const { pod, container } = start;
+  const [image, volumes] = await Promise.all([start.image, start.volumes]);
+  const config = await makeConfig(deps, start, image, volumes, call);
+  call.signal.throwIfAborted();
+  const lasting = within(runtimeTimeoutMs);
+  const where = about(pod, container.name);
+  const { runtime, recorder } = deps;
+  const request = CreateContainerRequest.create({
+    podSandboxId: start.sandboxId,
+    config,
+    sandboxConfig: start.sandboxConfig,
+  });
+  const { containerId } = await runtime.runtime.createContainer(request, lasting).catch((error: unknown) => {
+    throw failure(deps, start, "CreateContainerError", error);
+  });
+  recorder.event(pod, "Normal", "Created", `Created container: ${container.name}`, where);
+  await runtime.runtime.startContainer({ containerId }, lasting).catch((error: unknown) => {
+    deps.pleg.refused(pod.metadata.uid, containerId);
+    throw failure(deps, start, "RunContainerError", error);
+  });
+  recorder.event(pod, "Normal", "Started", `Started container ${container.name}`, where);
+  await tellHooks(deps, start, containerId, call);
+  await postStart(deps, killer, start, containerId, call);
+}
+
+/** A hook that fails is told of; the container runs on. */
+async function tellHooks(deps: PodDeps, start: ContainerStart, id: string, call: Call): Promise<void> {
+  const { pod, container } = start;
+  const { name } = container;
+  const logPath = join(podLogDir(deps.node.logsDir, pod.metadata), containerLogPath(name, start.restartCount));
+  for (const hook of deps.hooks) {
+    try {
+      await hook.started?.(pod, { name, id, logPath }, call);
+    } catch (error) {
+      if (call.signal.aborted) throw error;
+      const message = `Hook "${hook.name}" failed: ${error instanceof Error ? error.message : String(error)}`;
+      deps.recorder.event(pod, "Warning", "FailedPodHook", message, about(pod, name));
+    }
+  }
+}
+
+function failure(deps: PodDeps, start: ContainerStart, reason: string, error: unknown): StartFailure {
+  if (error instanceof StartFailure) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  deps.recorder.event(start.pod, "Warning", "Failed", `Error: ${message}`, about(start.pod, start.container.name));
+  return new StartFailure(reason, message, error);
+}
+
+async function makeConfig(
+  deps: PodDeps,
+  start: ContainerStart,
+  image: PresentImage,
+  volumes: ReadonlyMap<string, MountedVolume>,
+  call: Call,
+) {
+  const { pod, container, podIps } = start;
+  const { node } = deps;
+  try {
+    const facts = { pod, podIps, hostIps: node.hostIps(), nodeName: node.nodeName, allocatable: node.allocatable() };
+    const [own, allotment] = await Promise.all([
+      environmentOf(container, facts, deps.objects, call),
+      deps.resources.allot(pod, container, call),
+    ]);
+    const environment = new Map([...own, ...allotment.environment]);
+    const [hosts, messageFile] = await Promise.all([writeHosts(deps, start), makeMessageFile(deps, start)]);
+    await mkdir(dirname(join(podLogDir(node.logsDir, pod.metadata), container.name, "0.log")), { recursive: true });
+    const mountFacts = { volumes, environment, hostsFile: hosts, messageFile };
+    const mounts = await mountsOf(pod, container, mountFacts, deps.volumes, call);
+    const deviceMounts = allotment.mounts.map(({ readOnly, ...mount }) =>
+      Mount.create({ ...mount, readonly: readOnly }),
+    );
+    const blockDevices = (container.volumeDevices ?? []).map((device) => ({
+      hostPath: volumes.get(device.name)?.hostPath ?? "",
+      containerPath: device.devicePath,
+      permissions: "mrw",
+    }));
+    const target = targetOf(start);
+    return containerConfig(pod, container, {
+      ...node,
+      memoryCapacityBytes: node.memoryCapacityBytes,
+      restartCount: start.restartCount,
+      imageRef: image.ref,
+      imageUser: image,
+      environment,
+      mounts: [...mounts, ...deviceMounts],
+      devices: [...allotment.devices, ...blockDevices],
+      cdiDevices: allotment.cdiDevices,
+      annotations: allotment.annotations,
+      cpuset: allotment.cpuset,
+      runtimeHandler: start.runtimeHandler,
+      ...ownUsersOf(node, pod),
+      volumeGroups: deps.volumes.supplementalGroups(pod.metadata.uid),
+      ...(target ? { targetId: target } : {}),
+    });
+  } catch (error) {
+    throw failure(deps, start, "CreateContainerConfigError", error);
+  }
+}
+
+/** The id of the container whose processes an ephemeral container asks to see. */
+function targetOf(start: ContainerStart): string | undefined {
+  const { targetContainerName } = start.container as { targetContainerName?: string };
+  return targetContainerName ? newestOf(start.observed, targetContainerName)?.id : undefined;
+}
+
+async function writeHosts(deps: PodDeps, { pod, container, podIps }: ContainerStart): Promise<string | undefined> {
+  if ((container.volumeMounts ?? []).some((mount) => mount.mountPath === "/etc/hosts")) return undefined;
+  const path = join(deps.node.podsDir, pod.metadata.uid, "etc-hosts");
+  const hostFile = pod.spec.hostNetwork ? deps.node.hostsFile() : "";
+  const text = hostsFile(pod, { podIps, clusterDomain: deps.node.clusterDomain, hostFile });
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text, { mode: 0o644 });
+  return path;
+}
+
+/** Every generation gets a file of its own: the one before may still be read. */
+async function makeMessageFile(deps: PodDeps, { pod, container }: ContainerStart): Promise<string | undefined> {
+  if (container.terminationMessagePath === "") return undefined;
+  const dir = join(deps.node.podsDir, pod.metadata.uid, "containers", container.name);
+  const path = join(dir, randomBytes(4).toString("hex"));
+  await mkdir(dir, { recursive: true });
+  // Any user inside must be able to write it, whatever the umask.
+  await writeFile(path, "", { mode: 0o666 });
+  await chmod(path, 0o666);
+  return path;
+}
+
+async function postStart(
+  deps: PodDeps,
+  killer: Killer,
+  start: ContainerStart,
+  containerId: string,
+  call: Call,
+): Promise<void> {
+  const { pod, container } = start;
+  const handler = container.lifecycle?.postStart;
+  if (!handler) return;
+  const podIp = (pod.spec.hostNetwork ? deps.node.hostIps() : start.podIps)[0] ?? "";
+  try {
+    await new HookRunner(deps.runtime.runtime, deps.clock).run(handler, { container, containerId, podIp }, call);
+  } catch (error) {
+    if (call.signal.aborted) throw error;
+    deps.log.warn({ pod: podName(pod), container: container.name, err: error }, "postStart hook failed");
+    deps.recorder.event(pod, "Warning", "FailedPostStartHook", "PostStartHook failed", about(pod, container.name));
+    deps.pleg.touch(pod.metadata.uid);
+    const observed = await deps.pleg.observe(pod.metadata.uid, call);
+    const running = observed?.containers.find(({ id }) => id === containerId);
+    const kill = { reason: "definition", message: "FailedPostStartHook" } as const;
+    if (observed && running) await killer.killContainer(pod, observed, running, kill, call);
+    throw new StartFailure("PostStartHookError", error instanceof Error ? error.message : String(error), error);
+  }
+}

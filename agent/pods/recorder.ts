@@ -1,0 +1,31 @@
+// What the agent asks of an event recorder: best effort, never throws, never blocks.
+
+import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { AgentPod } from "./agent-pod.ts";
+
+export interface Recorder {
+  event(
+    object: EventSubject,
+    type: "Normal" | "Warning",
+    reason: string,
+    message: string,
+    options?: { fieldPath?: string },
+  ): void;
+}
+
+/** Where a container stands in its pod, for events about it. */
+export function about(pod: AgentPod, containerName: string): { fieldPath: string } {
+  const { initContainers = [], ephemeralContainers = [] } = pod.spec;
+  const is = ({ name }: { name: string }) => name === containerName;
+  const list = initContainers.some(is)
+    ? "initContainers"
+    : ephemeralContainers.some(is)
+      ? "ephemeralContainers"
+      : "containers";
+  return { fieldPath: `spec.${list}{${containerName}}` };
+}
+
+/** Any object of the API; only its identity is used. */
+export type EventSubject = Pick<KubeObject, "apiVersion" | "kind" | "metadata">;
+
+export const noRecorder: Recorder = { event: () => {} };

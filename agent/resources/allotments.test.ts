@@ -1,0 +1,158 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import t from "tap";
+import { uninterrupted } from "../../plugins/kit/call.ts";
+import { FakeClock } from "../../plugins/kit/clock.ts";
+import { noLog } from "../../plugins/kit/log.ts";
+import { testPod } from "../../test/harness/pod-room.ts";
+import { imagesToRemove } from "../images/image-gc.ts";
+import { admissionVerdict } from "./admission.ts";
+import { CpuManager, formatCpus, parseCpus } from "./cpu-manager.ts";
+import { DeviceManager } from "./devices/device-manager.ts";
+import { hostDeviceProvider } from "./devices/host-devices.ts";
+import { LogRotation } from "./log-rotation.ts";
+
+const limits = (list: Record<string, string>) => [{ name: "main", image: "x", resources: { limits: list } }];
+
+t.test("CpuManager gives whole CPUs to guaranteed containers only", async (t) => {
+  const told: string[] = [];
+  const cpus = new CpuManager({
+    policy: "static",
+    reserved: [0],
+    cpus: [0, 1, 2, 3],
+    onShared: (set) => told.push(set),
+  });
+  const container = (pod: ReturnType<typeof testPod>) => pod.spec.containers[0] ?? { name: "main" };
+  const whole = testPod("whole", { containers: limits({ cpu: "2", memory: "1Gi" }) });
+  const part = testPod("part", { containers: limits({ cpu: "1500m", memory: "1Gi" }) });
+  t.equal(cpus.allot(whole, container(whole)), "1-2");
+  t.equal(cpus.allot(whole, container(whole)), "1-2", "the same again after a restart of the container");
+  t.equal(cpus.allot(part, container(part)), "0,3");
+  cpus.release("uid-whole");
+  t.same(told, ["0,3", "0-3"]);
+  t.equal(new CpuManager({ policy: "none", reserved: [], onShared: () => {} }).allot(whole, container(whole)), "");
+});
+
+t.test("parseCpus() and formatCpus()", async (t) => {
+  t.same(parseCpus("0-2,5"), [0, 1, 2, 5]);
+  t.equal(formatCpus([5, 0, 1, 2, 7]), "0-2,5,7");
+  t.equal(formatCpus([]), "");
+});
+
+t.test("DeviceManager gives each device once and remembers", async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "skiff-devices-"));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  const open = () => {
+    const manager = new DeviceManager(join(dir, "devices.json"));
+    manager.add(
+      hostDeviceProvider("skiff.dev/serial", ["/dev/a", "/dev/b", "/dev/gone"], (path) => path !== "/dev/gone"),
+    );
+    return manager;
+  };
+  const first = open();
+  t.same(first.counts(), { "skiff.dev/serial": 2 });
+  const pods = ["p", "q", "r"].map((name) => testPod(name, { containers: limits({ "skiff.dev/serial": "1" }) }));
+  const allot = async (manager: DeviceManager, index: number) => {
+    const pod = pods[index] ?? testPod("none");
+    const [part] = await manager.allot(pod, pod.spec.containers[0] ?? { name: "main" }, uninterrupted);
+    return part?.devices?.map(({ hostPath }) => hostPath);
+  };
+  t.same(await allot(first, 0), ["/dev/a"]);
+  t.same(await allot(first, 1), ["/dev/b"]);
+  await t.rejects(allot(first, 2), /needs 1 of skiff.dev\/serial, 0 are free/);
+  const second = open();
+  t.same(await allot(second, 1), ["/dev/b"], "after a restart of the agent");
+  second.release("uid-p");
+  t.same(await allot(second, 2), ["/dev/a"]);
+});
+
+t.test("admissionVerdict()", async (t) => {
+  const facts = {
+    allocatable: { pods: "2", cpu: "1", memory: "1Gi", "x.dev/y": "1" },
+    nodeName: "node",
+    labels: { disk: "ssd" },
+    allowedSysctls: ["net.core.*"],
+  };
+  const asks = (name: string, list: Record<string, string>, more: object = {}) =>
+    testPod(name, { containers: limits(list), ...more });
+  const verdict = (pod: ReturnType<typeof testPod>, ...others: ReturnType<typeof testPod>[]) =>
+    admissionVerdict(pod, others, facts)?.reason;
+  t.equal(verdict(asks("a", { cpu: "600m" })), undefined);
+  t.equal(verdict(asks("a", { cpu: "600m" }), asks("b", { cpu: "600m" })), "OutOfcpu");
+  t.equal(verdict(asks("a", { "x.dev/y": "1" }), asks("b", { "x.dev/y": "1" })), "OutOfx.dev/y");
+  t.equal(verdict(asks("a", { "no.dev/such": "1" })), "OutOfno.dev/such");
+  t.equal(verdict(testPod("a"), testPod("b"), testPod("c")), "OutOfpods");
+  t.equal(verdict(asks("a", {}, { nodeSelector: { disk: "hdd" } })), "NodeAffinity");
+  const affinity = (term: object) => ({
+    affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } } },
+  });
+  const disk = (...values: string[]) => affinity({ matchExpressions: [{ key: "disk", operator: "In", values }] });
+  t.equal(verdict(asks("a", {}, disk("hdd", "tape"))), "NodeAffinity");
+  t.equal(verdict(asks("a", {}, disk("hdd", "ssd"))), undefined);
+  const named = affinity({ matchFields: [{ key: "metadata.name", operator: "In", values: ["other"] }] });
+  t.equal(verdict(asks("a", {}, named)), "NodeAffinity");
+  t.equal(verdict(asks("a", { cpu: "2" }, { priority: 2_000_000_000 })), undefined, "critical pods are let in");
+  const port = { containers: [{ name: "m", ports: [{ containerPort: 80, hostPort: 80 }] }] };
+  t.equal(verdict(testPod("a", port), testPod("b", port)), "NodePorts");
+  const sysctl = (name: string, more: object = {}) =>
+    testPod("a", { securityContext: { sysctls: [{ name, value: "1" }] }, ...more });
+  t.equal(verdict(sysctl("kernel.msgmax")), "SysctlForbidden");
+  t.equal(verdict(sysctl("net.ipv4.tcp_syncookies")), undefined);
+  t.equal(verdict(sysctl("net.core.somaxconn")), undefined, "allowed by the owner");
+  t.equal(verdict(sysctl("net.ipv4.tcp_syncookies", { hostNetwork: true })), "SysctlForbidden");
+});
+
+t.test("imagesToRemove() takes the least recently used until enough is free", async (t) => {
+  const record = (id: string, lastUsedAt: number, more: object = {}) => ({
+    id,
+    sizeBytes: 10,
+    firstSeenAt: 0,
+    lastUsedAt,
+    isUsed: false,
+    isPinned: false,
+    ...more,
+  });
+  const records = [
+    record("new", 90),
+    record("old", 10),
+    record("used", 5, { isUsed: true }),
+    record("pinned", 1, { isPinned: true }),
+    record("young", 2, { firstSeenAt: 95 }),
+  ];
+  const config = { minAgeMs: 10, maxAgeMs: 0 };
+  t.same(imagesToRemove(records, 15, config, 100), ["old", "new"]);
+  t.same(imagesToRemove(records, 5, config, 100), ["old"]);
+  t.same(imagesToRemove(records, 0, config, 100), []);
+  t.same(imagesToRemove(records, 0, { minAgeMs: 10, maxAgeMs: 50 }, 100), ["old"], "unused for too long");
+});
+
+t.test("LogRotation cuts, compresses and removes", async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "skiff-logs-"));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  const logPath = join(dir, "0.log");
+  const clock = new FakeClock();
+  const reopenContainerLog = async () => {
+    writeFileSync(logPath, "");
+    return {};
+  };
+  const rotation = new LogRotation({
+    runtime: { reopenContainerLog },
+    observed: () => [],
+    maxBytes: 10,
+    maxFiles: 4,
+    clock,
+    log: noLog,
+  });
+  for (let round = 0; round < 5; round++) {
+    writeFileSync(logPath, `round ${round}\n`);
+    await rotation.rotate("c", logPath, uninterrupted);
+    await clock.advance(60_000);
+  }
+  t.same(readdirSync(dir).sort(), [
+    "0.log",
+    "0.log.20260101-000200.gz",
+    "0.log.20260101-000300.gz",
+    "0.log.20260101-000400",
+  ]);
+});

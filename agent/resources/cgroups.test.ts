@@ -1,0 +1,111 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import t from "tap";
+import { uninterrupted } from "../../plugins/kit/call.ts";
+import { systemClock } from "../../plugins/kit/clock.ts";
+import { testPod } from "../../test/harness/pod-room.ts";
+import { openCgroupFiles, weightOf } from "./cgroup-files.ts";
+import { PodCgroups } from "./pod-cgroups.ts";
+
+const limits = { cpu: "500m", memory: "64Mi" };
+const container = (resources: object) => [{ name: "main", image: "x", resources }];
+const guaranteed = testPod("g", { containers: container({ limits }) });
+const burstable = testPod("b", { containers: container({ requests: { cpu: "250m" } }) });
+const bestEffort = testPod("e");
+
+/** A tree as the kernel would show it: files that take what is written. */
+function recorded(t: { teardown(then: () => void): void }, version: 1 | 2): string {
+  const root = mkdtempSync(join(tmpdir(), "skiff-cgroup-"));
+  t.teardown(() => rmSync(root, { recursive: true, force: true }));
+  if (version === 2) writeFileSync(join(root, "cgroup.controllers"), "cpuset cpu io memory pids\n");
+  else
+    for (const name of ["cpu,cpuacct", "memory", "pids", "cpuset"]) {
+      mkdirSync(join(root, name));
+      writeFileSync(join(root, name, "cgroup.procs"), "");
+    }
+  return root;
+}
+
+const open = (root: string) =>
+  new PodCgroups({
+    files: openCgroupFiles(root),
+    root: "skiff",
+    driver: "cgroupfs",
+    clock: systemClock,
+    pods: () => [burstable],
+    allowed: () => ({ milliCpu: 2000n, memoryBytes: 1n << 30n }),
+  });
+
+t.test("PodCgroups on a tree of the first version", async (t) => {
+  const root = recorded(t, 1);
+  const groups = open(root);
+  for (const pod of [guaranteed, burstable, bestEffort]) await groups.prepare(pod);
+  const read = (path: string) => readFileSync(join(root, path), "utf8");
+  t.equal(groups.parentOf(guaranteed), "/skiff/kubepods/poduid-g");
+  t.equal(groups.parentOf(burstable), "/skiff/kubepods/burstable/poduid-b");
+  t.equal(read("cpu,cpuacct/skiff/kubepods/poduid-g/cpu.shares"), "512");
+  t.equal(read("cpu,cpuacct/skiff/kubepods/poduid-g/cpu.cfs_quota_us"), "50000");
+  t.equal(read("memory/skiff/kubepods/poduid-g/memory.limit_in_bytes"), "67108864");
+  t.equal(read("cpu,cpuacct/skiff/kubepods/burstable/poduid-b/cpu.cfs_quota_us"), "-1");
+  t.equal(read("cpu,cpuacct/skiff/kubepods/burstable/cpu.shares"), "256");
+  t.equal(read("cpu,cpuacct/skiff/kubepods/besteffort/cpu.shares"), "2");
+  t.same(groups.uids().sort(), ["uid-b", "uid-e", "uid-g"]);
+});
+
+t.test("PodCgroups on a tree of the second version", async (t) => {
+  const root = recorded(t, 2);
+  // The kernel puts these files into every group; here they must be there before they are read.
+  for (const path of ["skiff", "skiff/kubepods", "skiff/kubepods/burstable", "skiff/kubepods/besteffort"]) {
+    mkdirSync(join(root, path), { recursive: true });
+    writeFileSync(join(root, path, "cgroup.controllers"), "cpuset cpu io memory pids\n");
+  }
+  const groups = open(root);
+  await groups.prepare(guaranteed);
+  const read = (path: string) => readFileSync(join(root, "skiff/kubepods", path), "utf8");
+  t.equal(read("poduid-g/cpu.max"), "50000 100000");
+  t.equal(read("poduid-g/memory.max"), "67108864");
+  t.equal(read("poduid-g/cpu.weight"), "20");
+  t.equal(read("cgroup.subtree_control"), "+cpu +memory +pids +cpuset +io");
+});
+
+t.test("weightOf() spans the whole range", async (t) => {
+  t.equal(weightOf(2n), 1n);
+  t.equal(weightOf(262_144n), 10_000n);
+});
+
+t.test("PodCgroups on this kernel", { skip: process.getuid?.() === 0 ? false : "needs root" }, async (t) => {
+  const name = `skiff-test-${process.pid}`;
+  const files = openCgroupFiles();
+  const groups = new PodCgroups({
+    files,
+    root: name,
+    driver: "cgroupfs",
+    clock: systemClock,
+    pods: () => [],
+    allowed: () => ({ milliCpu: 2000n, memoryBytes: 1n << 40n }),
+  });
+  t.teardown(() => files.remove(name));
+  await groups.prepare(guaranteed);
+  t.same(groups.uids(), ["uid-g"]);
+  await groups.release("uid-g", uninterrupted);
+  t.same(groups.uids(), []);
+  t.ok(files.remove(name));
+  t.notOk(existsSync(join("/sys/fs/cgroup/memory", name)));
+});
+
+t.test("CgroupFiles.processes() on recorded trees of both versions", async (t) => {
+  const root = mkdtempSync(join(tmpdir(), "skiff-cgroups-"));
+  t.teardown(() => rmSync(root, { recursive: true }));
+  const put = (path: string, text: string) => {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  };
+  put("one/pids/cgroup.procs", "");
+  put("one/pids/kubepods/pod1/pids.current", "7\n");
+  put("two/cgroup.controllers", "cpu memory pids\n");
+  put("two/kubepods/pod1/pids.current", "12\n");
+  t.equal(openCgroupFiles(join(root, "one")).processes("/kubepods/pod1"), 7);
+  t.equal(openCgroupFiles(join(root, "two")).processes("/kubepods/pod1"), 12);
+  t.equal(openCgroupFiles(join(root, "two")).processes("/kubepods/pod2"), 0, "one that is not there");
+});

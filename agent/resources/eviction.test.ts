@@ -1,0 +1,200 @@
+import t from "tap";
+import { uninterrupted } from "../../plugins/kit/call.ts";
+import { FakeClock } from "../../plugins/kit/clock.ts";
+import { noLog } from "../../plugins/kit/log.ts";
+import { testPod } from "../../test/harness/pod-room.ts";
+import { agentConfig } from "../config/agent-config.ts";
+import { softThresholds } from "../config/soft-eviction.ts";
+import type { AgentPod } from "../pods/agent-pod.ts";
+import { noRecorder } from "../pods/recorder.ts";
+import type { Verdict } from "../status/pod-status.ts";
+import { Eviction, type EvictionOptions } from "./eviction.ts";
+import { evictionOrder, type PodUsage, type Signal } from "./eviction-rank.ts";
+
+const mi = 1 << 20;
+function asking(name: string, memory: string | undefined, priority = 0, more: object = {}): AgentPod {
+  const resources = memory ? { requests: { memory } } : {};
+  return testPod(name, { priority, containers: [{ name: "main", image: "x", resources }], ...more });
+}
+const using = (memoryBytes: number, diskBytes = 0, processes = 1): PodUsage => ({
+  memoryBytes,
+  diskBytes,
+  inodes: 0,
+  processes,
+  containers: new Map([["main", { memoryBytes, diskBytes }]]),
+});
+
+interface Row {
+  name: string;
+  signal?: Signal;
+  pods: [AgentPod, PodUsage][];
+  expect: string[];
+}
+
+const rows: Row[] = [
+  {
+    name: "over its request before within it, whatever the priority",
+    pods: [
+      [asking("within", "100Mi", 0), using(50 * mi)],
+      [asking("over", "100Mi", 1000), using(150 * mi)],
+    ],
+    expect: ["over", "within"],
+  },
+  {
+    name: "among those over, the lower priority first",
+    pods: [
+      [asking("high", "10Mi", 100), using(900 * mi)],
+      [asking("low", "10Mi", 1), using(20 * mi)],
+    ],
+    expect: ["low", "high"],
+  },
+  {
+    name: "at the same priority, who is furthest over",
+    pods: [
+      [asking("little", "100Mi"), using(110 * mi)],
+      [asking("much", "100Mi"), using(300 * mi)],
+      [asking("none", undefined), using(50 * mi)],
+    ],
+    expect: ["much", "none", "little"],
+  },
+  {
+    name: "critical pods never",
+    pods: [
+      [asking("system", undefined, 2_000_001_000), using(900 * mi)],
+      [asking("plain", undefined), using(1 * mi)],
+    ],
+    expect: ["plain"],
+  },
+  {
+    name: "process ids by priority and count",
+    signal: "pid.available",
+    pods: [
+      [asking("few", undefined), using(0, 0, 3)],
+      [asking("many", undefined), using(0, 0, 300)],
+      [asking("high", undefined, 5), using(0, 0, 999)],
+    ],
+    expect: ["many", "few", "high"],
+  },
+  {
+    name: "disk by what the containers wrote",
+    signal: "nodefs.available",
+    pods: [
+      [asking("clean", undefined), using(900 * mi, 0)],
+      [asking("writer", undefined), using(0, 50 * mi)],
+    ],
+    expect: ["writer", "clean"],
+  },
+];
+
+for (const { name, signal = "memory.available", pods, expect } of rows) {
+  t.test(`evictionOrder() ${name}`, async (t) => {
+    const usage = new Map(pods.map(([pod, used]) => [pod.metadata.uid, used]));
+    const order = evictionOrder(
+      signal,
+      pods.map(([pod]) => pod),
+      (uid) => usage.get(uid),
+    );
+    t.same(
+      order.map(({ pod }) => pod.metadata.name),
+      expect,
+    );
+  });
+}
+
+function open(more: Partial<EvictionOptions> & { freeMemory?: () => number } = {}) {
+  const ended: [string, Verdict, number | undefined][] = [];
+  const clock = new FakeClock();
+  const whole = { bytes: 100, availableBytes: 90, inodes: 100, freeInodes: 90 };
+  const eviction = new Eviction({
+    config: agentConfig({}).eviction,
+    signals: {
+      memory: () => ({ availableBytes: more.freeMemory?.() ?? 1 << 30, bytes: 2 ** 31 }),
+      nodeFs: () => whole,
+      imageFs: () => undefined,
+      processIds: () => ({ used: 10, most: 1000 }),
+    },
+    clock,
+    log: noLog,
+    recorder: noRecorder,
+    volumes: { overLimit: async () => undefined },
+    pods: () => [],
+    usage: async () => new Map(),
+    end: (uid, verdict, grace) => ended.push([uid, verdict, grace]),
+    reclaimDisk: async () => false,
+    onPressure: () => {},
+    ...more,
+  });
+  return { eviction, ended, clock };
+}
+
+t.test("Eviction ends one pod a round and tells pressure until five minutes after", async (t) => {
+  let free = 50 * mi;
+  const pods = [asking("a", undefined), asking("b", undefined)];
+  const usage = new Map([
+    ["uid-a", using(10 * mi)],
+    ["uid-b", using(500 * mi)],
+  ]);
+  const { eviction, ended, clock } = open({ freeMemory: () => free, pods: () => pods, usage: async () => usage });
+  await eviction.look(uninterrupted);
+  t.equal(ended.length, 1);
+  t.match(ended[0], ["uid-b", { reason: "Evicted", condition: { type: "DisruptionTarget" } }, 0]);
+  t.equal(
+    ended[0]?.[1].message,
+    "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. Container main was using 500Mi, request is 0, has larger consumption of memory. ",
+  );
+  t.ok(eviction.pressure().memory);
+  t.match(eviction.refuses(asking("new", undefined), "BestEffort"), { reason: "Evicted" });
+  t.equal(eviction.refuses(asking("new", "1Mi"), "Burstable"), undefined);
+  free = 1 << 30;
+  await clock.advance(299_000);
+  await eviction.look(uninterrupted);
+  t.ok(eviction.pressure().memory);
+  await clock.advance(2_000);
+  t.notOk(eviction.pressure().memory);
+});
+
+t.test("Eviction ends a pod whose emptyDir is over its limit", async (t) => {
+  const pods = [asking("full", undefined)];
+  const overLimit = async () => ({ volume: "scratch", usedBytes: 2 * mi, limitBytes: mi });
+  const { eviction, ended } = open({ pods: () => pods, volumes: { overLimit } });
+  await eviction.look(uninterrupted);
+  t.equal(ended[0]?.[1].message, 'Usage of EmptyDir volume "scratch" exceeds the limit "1Mi". ');
+});
+
+t.test(
+  "Eviction by a soft threshold waits for its grace period, begins anew after a break, and gives the pod time",
+  async (t) => {
+    let free = 250 * mi;
+    const pods = [testPod("a", { terminationGracePeriodSeconds: 5 })];
+    const soft = softThresholds(["memory.available<300Mi"], ["memory.available=1m30s"]);
+    const config = { ...agentConfig({}).eviction, soft, maxPodGraceSeconds: 20 };
+    const { eviction, ended, clock } = open({ config, freeMemory: () => free, pods: () => pods });
+    const look = () => eviction.look(uninterrupted);
+    await look();
+    t.ok(eviction.pressure().memory, "the node says so at once");
+    await clock.advance(60_000);
+    await look();
+    free = 400 * mi;
+    await look();
+    free = 250 * mi;
+    await clock.advance(60_000);
+    await look();
+    t.same(ended, [], "it was well in between");
+    await clock.advance(90_000);
+    await look();
+    t.match(ended, [["uid-a", { reason: "Evicted", message: /Threshold quantity: 300Mi, available: 250Mi/ }, 5]]);
+    free = 50 * mi;
+    await look();
+    t.equal(ended[1]?.[2], 0, "a hard threshold gives no time");
+  },
+);
+
+t.test("softThresholds() reads kubelet's spelling and names what is wrong", async (t) => {
+  t.same(softThresholds(["nodefs.available<15%"], ["nodefs.available=2h5ms"]), [
+    { signal: "nodefs.available", below: { fraction: 0.15 }, graceMs: 7_200_005 },
+  ]);
+  t.throws(() => softThresholds(["disk<1"], []), /eviction-soft: "disk" is none of memory\.available/);
+  t.throws(() => softThresholds(["pid.available<10"], []), /eviction-soft-grace-period: there is none for pid/);
+  t.throws(() => softThresholds(["pid.available<x"], ["pid.available=1m"]), /neither a quantity nor a percentage/);
+  t.throws(() => softThresholds(["pid.available<10"], ["pid.available=soon"]), /no duration such as 1m30s/);
+});

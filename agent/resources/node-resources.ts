@@ -1,0 +1,268 @@
+// The node's resources put together: admission, cgroups, devices, CPUs, eviction, log rotation and image garbage collection, behind the
+// small contract that pods know.
+
+import { join } from "node:path";
+import type { Runtime } from "../../cri/api/contract.ts";
+import { CgroupDriver, LinuxContainerResources } from "../../cri/api/gen/runtime.js";
+import { type Call, uninterrupted, within } from "../../plugins/kit/call.ts";
+import type { Clock } from "../../plugins/kit/clock.ts";
+import type { Log } from "../../plugins/kit/log.ts";
+import type { PluginSockets } from "../../plugins/kit/plugin-sockets.ts";
+import type { AgentConfig } from "../config/agent-config.ts";
+import { annotations } from "../containers/identity.ts";
+import { ImageGc } from "../images/image-gc.ts";
+import type { MachineFacts } from "../node/machine.ts";
+import type { Pressure } from "../node/node-status.ts";
+import { isAnythingRunning, type ObservedPod } from "../pleg/observed.ts";
+import { type AgentPod, containersOf, isCriticalPod } from "../pods/agent-pod.ts";
+import { type Allotment, type NodeResources, nothingAllotted } from "../pods/deps.ts";
+import type { Recorder } from "../pods/recorder.ts";
+import type { Verdict } from "../status/pod-status.ts";
+import { qosClassOf } from "../status/qos.ts";
+import type { VolumeManager } from "../volumes/contract.ts";
+import { admissionVerdict } from "./admission.ts";
+import { openCgroupFiles } from "./cgroup-files.ts";
+import { CpuManager, parseCpus } from "./cpu-manager.ts";
+import { DeviceManager } from "./devices/device-manager.ts";
+import { hostDeviceProvider } from "./devices/host-devices.ts";
+import { Eviction } from "./eviction.ts";
+import { LogRotation } from "./log-rotation.ts";
+import { PodCgroups } from "./pod-cgroups.ts";
+import { podUsage } from "./pod-usage.ts";
+import type { UserNamespaces } from "./user-namespaces.ts";
+import { hostSignals } from "./signals.ts";
+
+export interface ResourcesOptions {
+  readonly config: AgentConfig;
+  readonly machine: MachineFacts;
+  readonly runtime: Runtime;
+  readonly dirs: { readonly agent: string; readonly pods: string };
+  readonly recorder: Recorder;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly volumes: VolumeManager;
+  readonly users: Pick<UserNamespaces, "release">;
+  /** Device plugins may also register in the folder of all plugins. */
+  readonly sockets: PluginSockets;
+  readonly onEvicted?: (signal: string) => void;
+  readonly allocatable: () => Readonly<Record<string, string>>;
+  readonly labels: () => Readonly<Record<string, string>>;
+  readonly observed: () => readonly ObservedPod[];
+  readonly pods: () => readonly AgentPod[];
+  readonly end: (podUid: string, verdict: Verdict, graceSeconds?: number) => void;
+  /** Something changed that the node's status shows. */
+  readonly onNews: () => void;
+}
+
+export interface AgentResources extends NodeResources {
+  readonly devices: DeviceManager;
+  cgroupParent(pod: AgentPod): string;
+  /** Uids of pods that have cgroups but may be long gone. */
+  podsWithCgroups(): readonly string[];
+  extended(): Readonly<Record<string, number>>;
+  pressure(): Pressure;
+  troubles(): readonly string[];
+  run(call: Call): Promise<void>;
+  /** Ends every pod, critical ones last, and waits until nothing runs. */
+  shutDown(call: Call): Promise<void>;
+  /** Takes the empty tree of cgroups away. */
+  removeCgroups(): void;
+}
+
+export async function openResources(options: ResourcesOptions): Promise<AgentResources> {
+  const { config, machine, runtime, clock, log, pods } = options;
+  let isShuttingDown = false;
+  const cgroups = new PodCgroups({
+    files: openCgroupFiles(),
+    root: config.cgroupRoot,
+    driver: await cgroupDriver(runtime),
+    clock,
+    pods,
+    allowed: () => ({ milliCpu: BigInt(machine.cpus) * 1000n, memoryBytes: machine.memoryBytes }),
+  });
+  const devices = new DeviceManager(join(options.dirs.agent, "devices.json"));
+  for (const [resource, paths] of Object.entries(config.hostDevices)) devices.add(hostDeviceProvider(resource, paths));
+  const cpus = new CpuManager({
+    policy: config.cpuManager,
+    reserved: parseCpus(config.reservedCpus),
+    onShared: (cpuset) => void spreadShared(options, cpus, cpuset),
+  });
+  const sandboxImage = await sandboxImageOf(runtime);
+  const imageGc = new ImageGc({
+    image: runtime.image,
+    used: () => usedImages(options, sandboxImage),
+    config: config.imageGc,
+    clock,
+    log,
+  });
+  let imageDir: string | undefined;
+  const eviction = new Eviction({
+    config: config.eviction,
+    signals: hostSignals(config.dataDir, () => imageDir),
+    clock,
+    log,
+    recorder: options.recorder,
+    volumes: options.volumes,
+    pods,
+    usage: (call) => podUsage(runtime.runtime, (uid) => cgroups.processes(uid), within(10_000, call)),
+    end: options.end,
+    reclaimDisk: (call) => imageGc.collect(call, { everything: true }),
+    onPressure: options.onNews,
+    ...(options.onEvicted ? { onEvicted: options.onEvicted } : {}),
+  });
+  const { maxBytes, maxFiles } = config.containerLogs;
+  const logs = new LogRotation({
+    runtime: runtime.runtime,
+    observed: options.observed,
+    maxBytes,
+    maxFiles,
+    clock,
+    log,
+  });
+
+  return {
+    devices,
+    admit(pod, others) {
+      if (isShuttingDown) return { reason: "NodeShutdown", message: "Pod was rejected as the node is shutting down." };
+      return (
+        eviction.refuses(pod, qosClassOf(pod.spec)) ??
+        admissionVerdict(pod, others, {
+          allocatable: options.allocatable(),
+          nodeName: config.nodeName,
+          labels: options.labels(),
+          allowedSysctls: config.allowedUnsafeSysctls,
+        })
+      );
+    },
+    preparePod: (pod) => cgroups.prepare(pod),
+    async allot(pod, container, call) {
+      const parts = await devices.allot(pod, container, call);
+      adoptCpus(options, cpus);
+      const cpuset = cpus.allot(pod, container);
+      const isOwn = cpus.isExclusive(pod.metadata.uid, container.name);
+      return merge([...parts, { cpuset, ...(isOwn ? { annotations: { [annotations.cpus]: cpuset } } : {}) }]);
+    },
+    async releasePod(podUid, call) {
+      devices.release(podUid);
+      options.users.release(podUid);
+      cpus.release(podUid);
+      await cgroups.release(podUid, call);
+    },
+    cgroupParent: (pod) => cgroups.parentOf(pod),
+    podsWithCgroups: () => cgroups.uids(),
+    extended: () => devices.counts(),
+    pressure: () => eviction.pressure(),
+    troubles: () => (isShuttingDown ? ["node is shutting down"] : []),
+    async run(call) {
+      imageDir = await imageGc.directory(within(5_000, call)).catch(() => undefined);
+      const parts = {
+        eviction: eviction.run(call),
+        logs: logs.run(call),
+        images: imageGc.run(call),
+        devices: runDevicePlugins(options, devices, call),
+      };
+      // One that ends takes none of the others with it.
+      const guarded = Object.entries(parts).map(([part, running]) =>
+        running.catch((error: unknown) => {
+          if (!call.signal.aborted) log.error({ part, err: error }, "a part of the node's resources ended");
+        }),
+      );
+      await Promise.all(guarded);
+    },
+    removeCgroups: () => cgroups.removeTree(),
+    async shutDown(call) {
+      isShuttingDown = true;
+      options.onNews();
+      await endAll(options, (pod) => !isCriticalPod(pod), call);
+      await endAll(options, () => true, call);
+    },
+  };
+}
+
+/** Loaded only where a folder for them is set. */
+async function runDevicePlugins(options: ResourcesOptions, devices: DeviceManager, call: Call): Promise<void> {
+  const { config, log, onNews } = options;
+  if (!config.devicePluginDir) return;
+  const { DevicePlugins } = await import("./devices/device-plugins.ts");
+  const { sockets } = options;
+  await new DevicePlugins({ dir: config.devicePluginDir, sockets, devices, log, onChange: onNews }).run(call);
+}
+
+async function endAll(options: ResourcesOptions, which: (pod: AgentPod) => boolean, call: Call): Promise<void> {
+  const message = "Pod was terminated in response to imminent node shutdown.";
+  const condition = { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message };
+  const chosen = options.pods().filter(which);
+  const uids = new Set(chosen.map(({ metadata }) => metadata.uid));
+  for (const uid of uids) options.end(uid, { reason: "Terminated", message, condition });
+  const isAnyLeft = () => options.observed().some((pod) => uids.has(pod.uid) && isAnythingRunning(pod));
+  while (isAnyLeft()) await options.clock.sleep(20, call);
+}
+
+/** Older runtimes cannot be asked and use plain cgroup files. */
+async function cgroupDriver(runtime: Runtime): Promise<"cgroupfs" | "systemd"> {
+  try {
+    const { linux } = await runtime.runtime.runtimeConfig({}, within(2_000));
+    return linux?.cgroupDriver === CgroupDriver.SYSTEMD ? "systemd" : "cgroupfs";
+  } catch {
+    return "cgroupfs";
+  }
+}
+
+/** No container shows it, and runtimes that do not pin it would lose it to garbage collection. */
+async function sandboxImageOf(runtime: Runtime): Promise<string> {
+  try {
+    const { info } = await runtime.runtime.status({ verbose: true }, within(2_000));
+    return (JSON.parse(info["config"] ?? "{}") as { sandboxImage?: string }).sandboxImage ?? "";
+  } catch {
+    return "";
+  }
+}
+
+function merge(parts: readonly Partial<Allotment>[]): Allotment {
+  return {
+    devices: parts.flatMap((part) => part.devices ?? []),
+    cdiDevices: parts.flatMap((part) => part.cdiDevices ?? []),
+    annotations: Object.assign({}, ...parts.map((part) => part.annotations ?? {})) as Record<string, string>,
+    environment: new Map(parts.flatMap((part) => [...(part.environment ?? [])])),
+    mounts: parts.flatMap((part) => part.mounts ?? []),
+    cpuset: parts.map((part) => part.cpuset ?? "").find((text) => text !== "") ?? nothingAllotted.cpuset,
+  };
+}
+
+/** What containers were given before the agent was restarted is still theirs. */
+function adoptCpus(options: ResourcesOptions, cpus: CpuManager): void {
+  if (options.config.cpuManager === "none") return;
+  for (const pod of options.observed()) {
+    for (const { name, state, cpus: own } of pod.containers) {
+      if (state === "running" && own) cpus.adopt(pod.uid, name, own);
+    }
+  }
+}
+
+/** Containers without CPUs of their own move to what is left for everybody. */
+async function spreadShared(options: ResourcesOptions, cpus: CpuManager, cpuset: string): Promise<void> {
+  for (const pod of options.observed()) {
+    for (const { id, name, state } of pod.containers) {
+      if (state !== "running" || cpus.isExclusive(pod.uid, name)) continue;
+      const linux = LinuxContainerResources.create({ cpusetCpus: cpuset });
+      await options.runtime.runtime
+        .updateContainerResources({ containerId: id, linux, annotations: {} }, uninterrupted)
+        .catch((error: unknown) =>
+          options.log.warn(
+            { pod: `${pod.namespace}/${pod.name}`, err: error },
+            "cannot move a container to other CPUs",
+          ),
+        );
+    }
+  }
+}
+
+/** By every name they may be known under: those that run, those that pods want, and the sandboxes' own. */
+function usedImages(options: ResourcesOptions, sandboxImage: string): ReadonlySet<string> {
+  const used = new Set<string>([sandboxImage]);
+  for (const pod of options.observed()) for (const { image, imageId } of pod.containers) used.add(image).add(imageId);
+  for (const pod of options.pods()) {
+    for (const { container } of containersOf(pod)) if (container.image) used.add(container.image);
+  }
+  return used;
+}

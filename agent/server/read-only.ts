@@ -1,0 +1,38 @@
+// The read-only port: what anyone who reaches the node may see without credentials. Off unless it is asked for.
+
+import type { Clock } from "../../plugins/kit/clock.ts";
+import { type RunningServer, serve } from "../../plugins/kit/platform/http-server.ts";
+import { failed } from "./answers.ts";
+import { bodyOf } from "./body.ts";
+import type { AgentView } from "./contract.ts";
+import { segments, unknown } from "./path.ts";
+import { answer, type MoreRoutes } from "./routes.ts";
+
+const open = new Set(["healthz", "pods", "spec", "stats", "metrics"]);
+
+export interface ReadOnlyOptions {
+  readonly view: AgentView;
+  readonly more?: MoreRoutes;
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly clock: Clock;
+}
+
+export function openReadOnlyServer({ view, more, listen, clock }: ReadOnlyOptions): Promise<RunningServer> {
+  return serve({
+    async handler(request) {
+      try {
+        const { pathname: path, searchParams: query } = new URL(request.url);
+        const { method, signal } = request;
+        if (!open.has(segments(path)[0] ?? "") || (method !== "GET" && method !== "HEAD")) throw unknown();
+        return await answer(
+          { method, path, query, body: bodyOf(request) },
+          { view, clock, ...(more ? { more } : {}) },
+          { signal },
+        );
+      } catch (error) {
+        return failed(error);
+      }
+    },
+    listen,
+  });
+}

@@ -1,0 +1,45 @@
+// Exec, attach and port-forward: upgraded connections joined with the runtime's own sessions.
+
+import type { Upgrade } from "../../plugins/kit/platform/http-server.ts";
+import { Fault } from "../../plugins/kit/fault.ts";
+import { serveStream } from "../../cri/stream/accept.ts";
+import { servePortForward } from "../../cri/stream/accept-port-forward.ts";
+import { wantedByQuery } from "../../cri/stream/server-session.ts";
+import type { AgentView } from "./contract.ts";
+import { containerIn, podIn } from "./path.ts";
+
+type Hold = (upgrade: Upgrade) => Promise<void>;
+
+/** What to do with the connection; Faults are told to the client as an HTTP answer. Undefined when the path is no session's. */
+export function sessionAt(view: AgentView, parts: readonly string[], query: URLSearchParams): Hold | undefined {
+  const [what = "", ...rest] = parts;
+  if (what === "exec" || what === "attach") {
+    const wanted = wantedByQuery(query);
+    if (!wanted.stdin && !wanted.stdout && !wanted.stderr)
+      throw new Fault("invalid", "you must specify at least 1 of stdin, stdout, stderr");
+    const command = query.getAll("command");
+    if (what === "exec" && command.length === 0) throw new Fault("invalid", "you must specify a command");
+    const { container } = view.container(containerIn(rest));
+    const session = { containerId: container.id, tty: wanted.tty };
+    const { sessions } = view.runtime;
+    return (upgrade) =>
+      serveStream(upgrade, wanted, (streams, call) =>
+        what === "exec"
+          ? sessions.exec({ ...session, command }, streams, call)
+          : sessions.attach(session, streams, call),
+      );
+  }
+  if (what === "portForward") {
+    const { sandboxId } = view.sandbox(podIn(rest));
+    const ports = query
+      .getAll("port")
+      .flatMap((text) => text.split(","))
+      .map(Number);
+    if (ports.some((port) => !Number.isInteger(port) || port < 1 || port > 65_535))
+      throw new Fault("invalid", `"${query.getAll("port").join(",")}" are no ports`);
+    const forward = view.runtime.sessions.portForward.bind(view.runtime.sessions);
+    return (upgrade) =>
+      servePortForward(upgrade, (port, connection, call) => forward(sandboxId, port, connection, call), { ports });
+  }
+  return undefined;
+}

@@ -1,0 +1,85 @@
+// One container: its plots, its probes and events, its log, a terminal in it.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { PageContainer, PagePod } from "../state.ts";
+import { Logs } from "./logs.tsx";
+import { linkTo } from "./place.ts";
+import { Plots } from "./plots.tsx";
+import { Events, Probes } from "./pod.tsx";
+import { SignIn } from "./sign-in.tsx";
+
+interface ContainerProps {
+  readonly pod: PagePod;
+  readonly container: PageContainer;
+}
+
+export function ContainerView({ pod, container }: ContainerProps) {
+  const [isTerminal, setTerminal] = useState(false);
+  const [refused, setRefused] = useState(false);
+  const [round, setRound] = useState(0);
+  const path = `${pod.namespace}/${pod.name}/${container.name}`;
+  return (
+    <>
+      <header>
+        <h1>
+          <a href={linkTo.pod(pod.uid)}>
+            {pod.namespace}/{pod.name}
+          </a>
+          /{container.name}
+        </h1>
+        <span class={container.state === "running" ? "good" : "bad"}>{container.state}</span>
+        <span class="soft">{container.image}</span>
+      </header>
+      <Plots points={container.points} />
+      {refused && (
+        <SignIn
+          what="Logs and terminals"
+          onToken={() => {
+            setRefused(false);
+            setRound(round + 1);
+          }}
+        />
+      )}
+      <div class="bar">
+        <button onClick={() => setTerminal(false)} aria-pressed={!isTerminal}>
+          Logs
+        </button>
+        <button onClick={() => setTerminal(true)} aria-pressed={isTerminal}>
+          Terminal
+        </button>
+      </div>
+      {isTerminal ? (
+        <TerminalView key={`t${round}`} path={path} onRefused={() => setRefused(true)} />
+      ) : (
+        <Logs key={`l${round}`} path={path} onRefused={(status) => setRefused(status === 401 || status === 403)} />
+      )}
+      <Probes containers={[container]} />
+      <Events pod={pod} container={container.name} />
+    </>
+  );
+}
+
+function TerminalView({ path, onRefused }: { readonly path: string; readonly onRefused: () => void }) {
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    let close: (() => void) | undefined;
+    let isGone = false;
+    void import("./terminal.ts").then(({ openTerminal }) => {
+      const link = document.createElement("link");
+      link.rel = "stylesheet";
+      link.href = "terminal.css";
+      document.head.append(link);
+      if (place.current && !isGone) close = openTerminal(place.current, path, (why) => why && onRefused());
+    });
+    return () => {
+      isGone = true;
+      close?.();
+    };
+  }, [path]);
+  return (
+    <section aria-label="Terminal">
+      <div class="terminal" ref={place} />
+      <p class="soft">Shift+Tab leaves the terminal.</p>
+    </section>
+  );
+}

@@ -1,0 +1,100 @@
+// The node at a glance: how it is, what it uses, and its pods.
+
+import { useState } from "preact/hooks";
+import type { PagePod, PageState } from "../state.ts";
+import { linkTo } from "./place.ts";
+import { Plots } from "./plots.tsx";
+import { bytes, cores } from "./words.ts";
+
+export function NodeView({ state }: { readonly state: PageState }) {
+  const { node } = state;
+  return (
+    <>
+      <header>
+        <h1>{node.name}</h1>
+        <span class={node.trouble ? "bad" : "good"}>{node.trouble || "healthy"}</span>
+        <span class="soft">
+          {node.cpus} CPUs · {bytes(node.memoryTotal)} · load {node.load.map((one) => one.toFixed(2)).join(" ")}
+          {node.temperatures.map(({ zone, celsius }) => ` · ${zone} ${celsius.toFixed(1)} °C`)}
+        </span>
+        {(node.throttled & 0xf) > 0 && <strong class="bad">throttled or under-voltage</strong>}
+      </header>
+      <Plots points={node.points} />
+      <h2>Pods</h2>
+      <Pods pods={state.pods} />
+    </>
+  );
+}
+
+function Pods({ pods }: { readonly pods: readonly PagePod[] }) {
+  const [wanted, setWanted] = useState("");
+  const shown = pods.filter(({ namespace, name }) => `${namespace}/${name}`.includes(wanted));
+  return (
+    <>
+      {pods.length > 8 && (
+        <input
+          type="search"
+          placeholder="Search"
+          aria-label="Search pods"
+          value={wanted}
+          onInput={(event) => setWanted(event.currentTarget.value)}
+        />
+      )}
+      <div class="card scroll">
+        <table>
+          <thead>
+            <tr>
+              <th>Pod</th>
+              <th>Container</th>
+              <th>State</th>
+              <th class="wide">Probes</th>
+              <th class="number">Restarts</th>
+              <th class="number">CPU</th>
+              <th class="number">Memory</th>
+              <th class="wide">Address</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((pod) =>
+              pod.containers.map((_, index) => <Row key={pod.uid + index} pod={pod} index={index} />),
+            )}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+function Row({ pod, index }: { readonly pod: PagePod; readonly index: number }) {
+  const one = pod.containers[index];
+  if (!one) return null;
+  const failing = one.probes.filter(({ answer }) => answer === "failed" || answer === "unknown");
+  return (
+    <tr>
+      <td>
+        {index === 0 && (
+          <>
+            <a href={linkTo.pod(pod.uid)}>
+              {pod.namespace}/{pod.name}
+            </a>{" "}
+            <span class={pod.isReady || pod.phase === "Succeeded" ? "soft" : "bad"}>{pod.reason || pod.phase}</span>
+          </>
+        )}
+      </td>
+      <td>
+        <a href={linkTo.container(pod.uid, one.name)}>{one.name}</a>{" "}
+        {one.role !== "regular" && <span class="soft">{one.role}</span>}
+      </td>
+      <td class={one.state === "running" ? "good" : "soft"}>
+        {one.state} {one.reason}
+      </td>
+      <td class={`wide ${failing.length > 0 ? "bad" : "soft"}`}>
+        {failing.length > 0 ? failing.map(({ type }) => type).join(", ") : one.probes.length > 0 ? "well" : ""}
+      </td>
+      <td class="number">{one.restarts}</td>
+      <td class="number">{cores(one.milliCpu)}</td>
+      <td class="number">{bytes(one.memory)}</td>
+      <td class="wide soft">{index === 0 && pod.ip}</td>
+    </tr>
+  );
+}

@@ -1,0 +1,83 @@
+// One pod: its containers, what their probes said last, and what happened to it.
+
+import type { PageContainer, PagePod } from "../state.ts";
+import { linkTo } from "./place.ts";
+import { ago } from "./words.ts";
+
+export function PodView({ pod }: { readonly pod: PagePod }) {
+  return (
+    <>
+      <header>
+        <h1>
+          {pod.namespace}/{pod.name}
+        </h1>
+        <span class={pod.isReady ? "good" : "bad"}>{pod.reason || (pod.isReady ? "ready" : pod.phase)}</span>
+        <span class="soft">{pod.ip}</span>
+      </header>
+      <h2>Containers</h2>
+      <ul class="card plain">
+        {pod.containers.map((one) => (
+          <li key={one.name}>
+            <a href={linkTo.container(pod.uid, one.name)}>{one.name}</a>{" "}
+            <span class={one.state === "running" ? "good" : "soft"}>
+              {one.state} {one.reason}
+            </span>{" "}
+            <span class="soft">
+              {one.image} · {one.restarts} restarts
+            </span>
+          </li>
+        ))}
+      </ul>
+      <Probes containers={pod.containers} />
+      <Events pod={pod} container="" />
+    </>
+  );
+}
+
+export function Probes({ containers }: { readonly containers: readonly PageContainer[] }) {
+  const rows = containers.flatMap((container) => container.probes.map((probe) => ({ container, probe })));
+  if (rows.length === 0) return null;
+  return (
+    <section aria-label="Probes">
+      <h2>Probes</h2>
+      <ul class="card plain">
+        {rows.map(({ container, probe }) => (
+          <li key={container.name + probe.type}>
+            {container.name} {probe.type}{" "}
+            <span class={probe.answer === "successful" ? "good" : probe.answer === "waiting" ? "soft" : "bad"}>
+              {probe.answer}
+            </span>{" "}
+            <span class="soft">
+              {probe.inARow > 1 ? `${probe.inARow} times in a row` : ""} {probe.at > 0 ? ago(probe.at) : ""}
+            </span>
+            {probe.output && <pre class="output">{probe.output}</pre>}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** Of one container alone where one is named. */
+export function Events({ pod, container }: { readonly pod: PagePod; readonly container: string }) {
+  const shown = pod.events.filter(
+    (event) => container === "" || event.container === "" || event.container === container,
+  );
+  return (
+    <section aria-label="Events">
+      <h2>Events</h2>
+      {shown.length === 0 && <p class="soft">None since this node was started.</p>}
+      <ul class="card plain" hidden={shown.length === 0}>
+        {shown.map((event) => (
+          <li key={event.reason + event.message + event.container}>
+            <strong class={event.type === "Warning" ? "bad" : ""}>{event.reason}</strong>{" "}
+            <span class="soft">
+              {event.container} {ago(event.lastAt)} {event.count > 1 ? `×${event.count}` : ""}
+            </span>
+            <div>{event.message}</div>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,3 @@
+// Style sheets are the bundler's to read.
+
+declare module "*.css";

@@ -1,0 +1,25 @@
+// Numbers as people read them.
+
+export function bytes(value: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let step = 0;
+  let left = value;
+  while (left >= 1024 && step < units.length - 1) {
+    left /= 1024;
+    step++;
+  }
+  return `${left >= 100 || step === 0 ? Math.round(left) : left.toFixed(1)} ${units[step]}`;
+}
+
+export function cores(milli: number): string {
+  return milli >= 1000 ? `${(milli / 1000).toFixed(2)} cores` : `${Math.round(milli)}m`;
+}
+
+/** How long ago, in the largest unit that fits. */
+export function ago(at: number): string {
+  const seconds = Math.max(0, Math.round((Date.now() - at) / 1000));
+  if (seconds < 60) return `${seconds} s ago`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;
+  return `${Math.floor(seconds / 86_400)} d ago`;
+}

@@ -1,0 +1,57 @@
+// Static pods from a URL, fetched every 20 seconds. While it cannot be fetched or read, the pods it had stay.
+
+import type { Call } from "../../plugins/kit/call.ts";
+import { within } from "../../plugins/kit/call.ts";
+import type { Clock } from "../../plugins/kit/clock.ts";
+import { Fault } from "../../plugins/kit/fault.ts";
+import type { AgentPod } from "../pods/agent-pod.ts";
+import { readManifest } from "./static-pod.ts";
+
+const refetchMs = 20_000;
+const longestBytes = 10 << 20;
+
+export interface ManifestUrlOptions {
+  readonly url: string;
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly fetch: (url: string, init: { signal: AbortSignal; headers: Record<string, string> }) => Promise<Response>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly onPods: (pods: readonly AgentPod[]) => void;
+  readonly onTrouble: (message: string) => void;
+}
+
+export class ManifestUrl {
+  readonly #options: ManifestUrlOptions;
+  #lastTrouble = "";
+
+  constructor(options: ManifestUrlOptions) {
+    this.#options = options;
+  }
+
+  async run(call: Call): Promise<void> {
+    while (!call.signal.aborted) {
+      await this.read(call);
+      await this.#options.clock.sleep(refetchMs, call).catch(() => {});
+    }
+  }
+
+  async read(call: Call): Promise<void> {
+    const { url, nodeName, onPods, onTrouble } = this.#options;
+    try {
+      const headers = { ...this.#options.headers };
+      const response = await this.#options.fetch(url, { signal: within(10_000, call).signal, headers });
+      if (!response.ok) throw new Fault("unavailable", `Cannot read the manifest at ${url}: HTTP ${response.status}`);
+      const text = await response.text();
+      if (text.length > longestBytes)
+        throw new Fault("invalid", `Cannot read the manifest at ${url}: it is longer than 10 MiB`);
+      onPods(readManifest(text, url, "http", nodeName));
+      this.#lastTrouble = "";
+    } catch (error) {
+      if (call.signal.aborted) return;
+      const message =
+        error instanceof Fault ? error.message : `Cannot read the manifest at ${url}: ${(error as Error).message}`;
+      if (message !== this.#lastTrouble) onTrouble(message);
+      this.#lastTrouble = message;
+    }
+  }
+}

@@ -1,0 +1,177 @@
+// The objects that pods on this node refer to: asked of the API server each time, kept, and answered from what was kept when the API server
+// cannot be reached. What is kept goes into the checkpoint, so that pods start after a reboot without a network.
+
+import type { Call } from "../../plugins/kit/call.ts";
+import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
+import { Fault, isFault } from "../../plugins/kit/fault.ts";
+import type { Lister } from "../../plugins/kit/informer.ts";
+import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
+import type {
+  ConfigMap,
+  KubeObject,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Secret,
+  Service,
+} from "../../plugins/kit/objects/types.ts";
+import type {
+  CsiDriverObject,
+  IssuedToken,
+  PodObjects,
+  TokenWish,
+  VolumeAttachmentObject,
+} from "../../plugins/kit/pod-objects.ts";
+import type { ReferencedObjects } from "../containers/environment.ts";
+
+export interface NodeObjectsOptions {
+  /** Absent on a node that has no API server at all. */
+  readonly client: ApiClient | undefined;
+  readonly services: () => Lister<Service> | undefined;
+  readonly node: () => Node | undefined;
+  /** Told when something kept has changed. */
+  readonly onKept: () => void;
+}
+
+interface TrustBundle {
+  metadata: { name?: string };
+  spec?: { trustBundle?: string; signerName?: string };
+}
+
+const trustBundles: ResourceRef = {
+  group: "certificates.k8s.io",
+  version: "v1beta1",
+  plural: "clustertrustbundles",
+  kind: "ClusterTrustBundle",
+  namespaced: false,
+};
+
+export class NodeObjects implements PodObjects, ReferencedObjects {
+  readonly #options: NodeObjectsOptions;
+  readonly #kept = new Map<string, KubeObject>();
+
+  constructor(options: NodeObjectsOptions) {
+    this.#options = options;
+  }
+
+  configMap(namespace: string, name: string, call: Call): Promise<ConfigMap> {
+    return this.#get(resources.configmaps, namespace, name, call);
+  }
+
+  secret(namespace: string, name: string, call: Call): Promise<Secret> {
+    return this.#get(resources.secrets, namespace, name, call);
+  }
+
+  persistentVolumeClaim(namespace: string, name: string, call: Call): Promise<PersistentVolumeClaim> {
+    return this.#get(resources.persistentvolumeclaims, namespace, name, call);
+  }
+
+  persistentVolume(name: string, call: Call): Promise<PersistentVolume> {
+    return this.#get(resources.persistentvolumes, "", name, call);
+  }
+
+  runtimeClass(name: string, call: Call): Promise<{ handler?: string }> {
+    return this.#get(resources.runtimeclasses, "", name, call);
+  }
+
+  csiDriver(name: string, call: Call): Promise<CsiDriverObject> {
+    return this.#get(resources.csidrivers, "", name, call);
+  }
+
+  volumeAttachment(name: string, call: Call): Promise<VolumeAttachmentObject> {
+    return this.#get(resources.volumeattachments, "", name, call);
+  }
+
+  node(): Node | undefined {
+    return this.#options.node();
+  }
+
+  services(): readonly Service[] {
+    return this.#options.services()?.list() ?? [];
+  }
+
+  async token({ pod, audiences, expirationSeconds }: TokenWish, call: Call): Promise<IssuedToken> {
+    const client = this.#client("a service account token");
+    const { namespace, name, uid } = pod.metadata;
+    const account = pod.spec?.serviceAccountName || "default";
+    const request = {
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "TokenRequest",
+      metadata: { namespace },
+      spec: {
+        audiences: [...audiences],
+        expirationSeconds,
+        boundObjectRef: { apiVersion: "v1", kind: "Pod", name, uid },
+      },
+    };
+    const answer = await client.create<{ status?: { token?: string; expirationTimestamp?: string } }>(
+      resources.serviceaccounts,
+      request,
+      call,
+      { namespace, name: account, subresource: "token" },
+    );
+    const { token = "", expirationTimestamp } = answer.status ?? {};
+    const issuedAt = Date.now();
+    const expiresAt = expirationTimestamp ? Date.parse(expirationTimestamp) : issuedAt + expirationSeconds * 1000;
+    return { token, issuedAt, expiresAt };
+  }
+
+  async trustBundle(wish: { name?: string; signerName?: string; labelSelector?: object }, call: Call): Promise<string> {
+    if (wish.name) return (await this.#get<TrustBundle>(trustBundles, "", wish.name, call)).spec?.trustBundle ?? "";
+    const list = await this.#client("trust bundles").listAll<TrustBundle>(trustBundles, {}, call);
+    const own = list.items.filter((item) => item.spec?.signerName === wish.signerName);
+    if (own.length === 0) throw new Fault("not-found", `no trust bundle of signer "${wish.signerName}"`);
+    return own.map((item) => item.spec?.trustBundle ?? "").join("\n");
+  }
+
+  /** Everything kept, for the checkpoint. */
+  kept(): readonly KubeObject[] {
+    return [...this.#kept.values()];
+  }
+
+  /** Takes back what a checkpoint held. */
+  restore(objects: readonly KubeObject[]): void {
+    for (const object of objects)
+      this.#kept.set(keyOf(object.kind, object.metadata.namespace ?? "", object.metadata.name ?? ""), object);
+  }
+
+  /** Drops what no pod refers to any more. */
+  retain(needed: ReadonlySet<KubeObject>): void {
+    for (const [key, object] of this.#kept) if (!needed.has(object)) this.#kept.delete(key);
+  }
+
+  async #get<T>(ref: ResourceRef, namespace: string, name: string, call: Call): Promise<T> {
+    const key = keyOf(ref.kind, namespace, name);
+    const known = this.#kept.get(key);
+    const { client } = this.#options;
+    if (!client) {
+      if (known) return known as T;
+      throw new Fault(
+        "not-found",
+        `${ref.kind} "${namespace ? `${namespace}/` : ""}${name}" not found: there is no API server`,
+      );
+    }
+    try {
+      const address = ref.namespaced ? { namespace, name } : { name };
+      const object = await client.get<KubeObject>(ref, address, call);
+      this.#kept.set(key, { ...object, apiVersion: object.apiVersion ?? "v1", kind: ref.kind });
+      if (known?.metadata.resourceVersion !== object.metadata.resourceVersion) this.#options.onKept();
+      return object as T;
+    } catch (error) {
+      if (isFault(error, "not-found")) {
+        if (this.#kept.delete(key)) this.#options.onKept();
+      } else if (known && !call.signal.aborted) return known as T;
+      throw error;
+    }
+  }
+
+  #client(what: string): ApiClient {
+    const { client } = this.#options;
+    if (!client) throw new Fault("unavailable", `Cannot get ${what}: this node has no API server`);
+    return client;
+  }
+}
+
+function keyOf(kind: string, namespace: string, name: string): string {
+  return `${kind}/${namespace}/${name}`;
+}

@@ -1,0 +1,99 @@
+// How much folders take on disk, kept for a while: a walk is slow, and nobody needs it to the second.
+
+import { lstat, readdir, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "../../plugins/kit/clock.ts";
+
+export interface DiskUse {
+  readonly at: number;
+  readonly bytes: number;
+  readonly inodes: number;
+}
+
+export interface FileSystemUse {
+  readonly capacityBytes: number;
+  readonly availableBytes: number;
+  readonly usedBytes: number;
+  readonly inodes: number;
+  readonly inodesFree: number;
+  readonly inodesUsed: number;
+}
+
+const keepMs = 60_000;
+// A walk may take this part of the time at most, however large the folder is.
+const walkShare = 20;
+const blockBytes = 512;
+
+interface Kept {
+  use: DiskUse | undefined;
+  until: number;
+  walking: Promise<DiskUse> | undefined;
+}
+
+export class Disk {
+  readonly #clock: Clock;
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** As du counts it. An older number is given while a new one is made. */
+  async of(path: string): Promise<DiskUse> {
+    const kept: Kept = this.#kept.get(path) ?? { use: undefined, until: 0, walking: undefined };
+    this.#kept.set(path, kept);
+    if (kept.use && kept.until > this.#clock.monotonic()) return kept.use;
+    kept.walking ??= this.#walk(path, kept);
+    return kept.use ?? kept.walking;
+  }
+
+  /** Forgets all but these folders. */
+  retain(paths: ReadonlySet<string>): void {
+    for (const path of this.#kept.keys()) if (!paths.has(path)) this.#kept.delete(path);
+  }
+
+  async #walk(path: string, kept: Kept): Promise<DiskUse> {
+    const startedAt = this.#clock.monotonic();
+    const counted = await count(path);
+    const endedAt = this.#clock.monotonic();
+    kept.use = { at: this.#clock.now(), ...counted };
+    kept.until = endedAt + Math.max(keepMs, (endedAt - startedAt) * walkShare);
+    kept.walking = undefined;
+    return kept.use;
+  }
+}
+
+async function count(path: string): Promise<{ bytes: number; inodes: number }> {
+  try {
+    const found = await lstat(path);
+    let bytes = found.blocks * blockBytes;
+    let inodes = 1;
+    if (found.isDirectory()) {
+      for (const name of await readdir(path)) {
+        const below = await count(join(path, name));
+        bytes += below.bytes;
+        inodes += below.inodes;
+      }
+    }
+    return { bytes, inodes };
+  } catch {
+    // What vanishes meanwhile, or is not ours to read, counts as nothing.
+    return { bytes: 0, inodes: 0 };
+  }
+}
+
+export async function fileSystemAt(path: string): Promise<FileSystemUse | undefined> {
+  try {
+    const { bsize, blocks, bfree, bavail, files, ffree } = await statfs(path);
+    return {
+      capacityBytes: bsize * blocks,
+      availableBytes: bsize * bavail,
+      usedBytes: bsize * (blocks - bfree),
+      inodes: files,
+      inodesFree: ffree,
+      inodesUsed: files - ffree,
+    };
+  } catch {
+    return undefined;
+  }
+}

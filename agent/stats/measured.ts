@@ -1,0 +1,135 @@
+// Wraps what the agent talks to so that it is measured: the runtime, the API server, volume plugins, and the recorder whose events tell
+// what was started and what was not.
+
+import type { Runtime } from "../../cri/api/contract.ts";
+import type { Clock } from "../../plugins/kit/clock.ts";
+import type { Fetch } from "../../plugins/kit/fetch.ts";
+import type { VolumePlugin } from "../../plugins/kit/volume.ts";
+import type { NodeResources } from "../pods/deps.ts";
+import type { Recorder } from "../pods/recorder.ts";
+import type { AgentMeters } from "./agent-meters.ts";
+
+/** Every call of the runtime's services; sessions are passed through. */
+export function measuredRuntime(runtime: Runtime, meters: AgentMeters, clock: Clock): Runtime {
+  const services = { runtime: measured(runtime.runtime, meters, clock), image: measured(runtime.image, meters, clock) };
+  return new Proxy(runtime, {
+    get: (target, key) =>
+      key === "runtime" || key === "image" ? services[key] : bound(target, Reflect.get(target, key) as unknown),
+  });
+}
+
+function measured<T extends object>(service: T, meters: AgentMeters, clock: Clock): T {
+  const wrapped = new Map<string | symbol, unknown>();
+  return new Proxy(service, {
+    get(target, key) {
+      const known = wrapped.get(key);
+      if (known !== undefined) return known;
+      const found = Reflect.get(target, key) as unknown;
+      if (typeof found !== "function" || typeof key !== "string") return found;
+      const operation = { operation_type: operationName(key) };
+      const call = (...args: unknown[]): unknown => {
+        const startedAt = clock.monotonic();
+        const result = (found as (...all: unknown[]) => unknown).apply(target, args);
+        if (!(result instanceof Promise)) return result;
+        meters.runtimeOperations.add(operation);
+        const end = () => meters.runtimeSeconds.observe(operation, (clock.monotonic() - startedAt) / 1000);
+        result.then(end, () => {
+          end();
+          meters.runtimeErrors.add(operation);
+        });
+        return result;
+      };
+      wrapped.set(key, call);
+      return call;
+    },
+  });
+}
+
+function bound(target: object, value: unknown): unknown {
+  return typeof value === "function" ? (value.bind(target) as unknown) : value;
+}
+
+/** `runPodSandbox` is `run_podsandbox` in upstream's words. */
+function operationName(method: string): string {
+  return method.replace("PodSandbox", "Podsandbox").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+export function measuredFetch(fetch: Fetch, meters: AgentMeters, clock: Clock, host: string): Fetch {
+  return async (request) => {
+    const startedAt = clock.monotonic();
+    const { method } = request;
+    try {
+      const response = await fetch(request);
+      meters.clientRequests.add({ code: String(response.status), host, method });
+      return response;
+    } catch (error) {
+      meters.clientRequests.add({ code: "<error>", host, method });
+      throw error;
+    } finally {
+      meters.clientSeconds.observe({ host, verb: method }, (clock.monotonic() - startedAt) / 1000);
+    }
+  };
+}
+
+export function measuredVolumes(plugin: VolumePlugin, meters: AgentMeters, clock: Clock): VolumePlugin {
+  const timed = async <T>(operation: string, work: () => Promise<T>): Promise<T> => {
+    const startedAt = clock.monotonic();
+    const labels = { migrated: "false", operation_name: operation, volume_plugin: plugin.name };
+    const end = (status: string) =>
+      meters.storageSeconds.observe({ ...labels, status }, (clock.monotonic() - startedAt) / 1000);
+    try {
+      const result = await work();
+      end("success");
+      return result;
+    } catch (error) {
+      end("fail-unknown");
+      throw error;
+    }
+  };
+  const mount: VolumePlugin["mount"] = (request, call) => timed("volume_mount", () => plugin.mount(request, call));
+  const unmount: VolumePlugin["unmount"] = (path, call) => timed("volume_unmount", () => plugin.unmount(path, call));
+  return new Proxy(plugin, {
+    get: (target, key) =>
+      key === "mount" ? mount : key === "unmount" ? unmount : bound(target, Reflect.get(target, key) as unknown),
+  });
+}
+
+const containerTypes: Readonly<Record<string, string>> = {
+  containers: "container",
+  initContainers: "init_container",
+  ephemeralContainers: "ephemeral_container",
+};
+
+/** Counts what the events tell while they pass. */
+export function measuredRecorder(next: Recorder, meters: AgentMeters): Recorder {
+  return {
+    event(object, type, reason, message, options) {
+      next.event(object, type, reason, message, options);
+      const list = /^spec\.(\w+)\{/.exec(options?.fieldPath ?? "")?.[1] ?? "";
+      const containerType = containerTypes[list];
+      if (containerType && reason === "Started") meters.startedContainers.add({ container_type: containerType });
+      if (containerType && type === "Warning" && (reason === "Failed" || reason === "FailedCreate"))
+        meters.startedContainerErrors.add({ code: reason, container_type: containerType });
+      if (reason === "FailedCreatePodSandBox") meters.startedPodErrors.add({});
+    },
+  };
+}
+
+/** Control groups of pods: made when they are prepared, taken away when they are released. */
+export function measuredResources(resources: NodeResources, meters: AgentMeters, clock: Clock): NodeResources {
+  const timed = async (operation: string, work: Promise<void>): Promise<void> => {
+    const startedAt = clock.monotonic();
+    try {
+      await work;
+    } finally {
+      const seconds = (clock.monotonic() - startedAt) / 1000;
+      meters.cgroupSeconds.observe({ operation_type: operation }, seconds);
+    }
+  };
+  return {
+    admit: (pod, others) => resources.admit(pod, others),
+    preparePod: (pod, call) => timed("create", resources.preparePod(pod, call)),
+    allot: (pod, container, call) => resources.allot(pod, container, call),
+    releasePod: (podUid, call) => timed("destroy", resources.releasePod(podUid, call)),
+  };
+}

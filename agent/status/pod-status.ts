@@ -1,0 +1,104 @@
+// computeStatus() puts a PodStatus together from the pod, what the runtime says, the probes and the status before. Pure.
+
+import type { PodCondition, PodStatus } from "../../plugins/kit/objects/types.ts";
+import { type BareCondition, conditionsOf, ownedConditions } from "./conditions.ts";
+import { type ContainerStatusInput, containerStatuses, endStatuses } from "./container-status.ts";
+import { isStaticPod } from "../pods/agent-pod.ts";
+import { isTerminalPhase, phaseOf } from "./phase.ts";
+import { qosClassOf } from "./qos.ts";
+import { apiTime } from "./times.ts";
+
+export interface StatusInput extends ContainerStatusInput {
+  /** The last status computed here, or else the one the API has. */
+  readonly previous: PodStatus | undefined;
+  /** The node's addresses, the primary first. */
+  readonly hostIps: readonly string[];
+  readonly nowMs: number;
+  /** Someone on the node ended the pod: deadline, eviction, admission, shutdown. */
+  readonly verdict?: Verdict;
+}
+
+export interface Verdict {
+  readonly reason: string;
+  readonly message: string;
+  /** `DisruptionTarget`, where upstream sets it. */
+  readonly condition?: BareCondition;
+}
+
+export function computeStatus(input: StatusInput): PodStatus {
+  const previous = input.previous ?? {};
+  const init = containerStatuses(input, "init", previous.initContainerStatuses ?? []);
+  const regular = containerStatuses(input, "regular", previous.containerStatuses ?? []);
+  const ephemeral = containerStatuses(input, "ephemeral", previous.ephemeralContainerStatuses ?? []);
+  if (input.isTerminal) endStatuses(input.pod, init, regular);
+  const { phase, reason, message } = phaseAndReason(input, previous, [...regular, ...init]);
+
+  const foreign = (input.pod.status?.conditions ?? []).filter((condition) => !ownedConditions.has(condition.type));
+  const bare = conditionsOf({
+    pod: input.pod,
+    observed: input.observed,
+    statuses: [...init, ...regular],
+    phase,
+    foreign,
+  });
+  if (input.verdict?.condition) bare.push(input.verdict.condition);
+  const generation = input.pod.metadata.generation;
+
+  return {
+    phase,
+    ...(reason ? { reason } : {}),
+    ...(message ? { message } : {}),
+    conditions: bare.map((condition) => stamp(condition, previous.conditions ?? [], input.nowMs, generation)),
+    ...addressesOf(input, previous),
+    startTime: previous.startTime ?? apiTime(input.nowMs),
+    ...(init.length > 0 ? { initContainerStatuses: init } : {}),
+    containerStatuses: regular,
+    ...(ephemeral.length > 0 ? { ephemeralContainerStatuses: ephemeral } : {}),
+    qosClass: input.pod.status?.qosClass ?? qosClassOf(input.pod.spec),
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+  };
+}
+
+function phaseAndReason(
+  input: StatusInput,
+  previous: PodStatus,
+  statuses: Parameters<typeof phaseOf>[1],
+): Pick<PodStatus, "phase" | "reason" | "message"> & { phase: NonNullable<PodStatus["phase"]> } {
+  if (input.verdict) return { phase: "Failed", reason: input.verdict.reason, message: input.verdict.message };
+  let phase = phaseOf(input.pod, statuses, input.isTerminal);
+  // A pod never leaves a terminal phase.
+  const settled = [previous.phase, input.pod.status?.phase].find(isTerminalPhase);
+  if (settled && !isTerminalPhase(phase)) phase = settled;
+  // Taken down before it came to anything.
+  if (input.isTerminal && !isTerminalPhase(phase) && !isStaticPod(input.pod)) phase = "Failed";
+  if (phase !== previous.phase) return { phase };
+  const reason = previous.reason ?? input.pod.status?.reason;
+  const message = previous.message ?? input.pod.status?.message;
+  return { phase, ...(reason ? { reason } : {}), ...(message ? { message } : {}) };
+}
+
+/** The transition time stays while the status does. */
+function stamp(
+  bare: BareCondition,
+  previous: readonly PodCondition[],
+  nowMs: number,
+  generation: number | undefined,
+): PodCondition {
+  const old = previous.find((condition) => condition.type === bare.type);
+  const lastTransitionTime = old?.status === bare.status ? (old.lastTransitionTime ?? apiTime(nowMs)) : apiTime(nowMs);
+  return { ...bare, lastTransitionTime, ...(generation === undefined ? {} : { observedGeneration: generation }) };
+}
+
+function addressesOf(input: StatusInput, previous: PodStatus): Partial<PodStatus> {
+  const hostIPs = input.hostIps.map((ip) => ({ ip }));
+  const host: Partial<PodStatus> = hostIPs[0] ? { hostIP: hostIPs[0].ip, hostIPs } : {};
+  const own = input.pod.spec.hostNetwork ? input.hostIps : (input.observed?.sandboxes[0]?.ips ?? []);
+  // A pod that is over keeps showing the address it had.
+  const ips = own.length > 0 || !isOver(input) ? own : (previous.podIPs ?? []).map(({ ip }) => ip);
+  const first = ips[0];
+  return first ? { ...host, podIP: first, podIPs: ips.map((ip) => ({ ip })) } : host;
+}
+
+function isOver(input: StatusInput): boolean {
+  return input.isTerminal || isTerminalPhase(input.pod.status?.phase) || isTerminalPhase(input.previous?.phase);
+}

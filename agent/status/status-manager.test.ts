@@ -1,0 +1,97 @@
+import t from "tap";
+import { ApiClient } from "../../plugins/kit/client/api-client.ts";
+import { FakeClock, systemClock } from "../../plugins/kit/clock.ts";
+import { noLog } from "../../plugins/kit/log.ts";
+import type { PodStatus } from "../../plugins/kit/objects/types.ts";
+import { testPod } from "../../test/harness/pod-room.ts";
+import { until } from "../../test/harness/until.ts";
+import { StatusManager } from "./manager.ts";
+import { statusPatch } from "./status-patch.ts";
+
+t.test("statusPatch() holds only what changed and clears what is gone", async (t) => {
+  const old: PodStatus = {
+    phase: "Pending",
+    reason: "Old",
+    podIPs: [{ ip: "1" }],
+    conditions: [
+      { type: "Ready", status: "False", reason: "X", lastTransitionTime: "a" },
+      { type: "lb", status: "True" },
+    ],
+  };
+  t.equal(statusPatch(old, old), undefined);
+  t.equal(statusPatch({ ...old, containerStatuses: [] }, old), undefined, "empty and absent are the same");
+  t.same(
+    statusPatch(old, {
+      phase: "Running",
+      podIPs: [{ ip: "2" }],
+      conditions: [{ type: "Ready", status: "True", lastTransitionTime: "b" }],
+    }),
+    {
+      phase: "Running",
+      reason: null,
+      podIPs: [{ ip: "2" }, { $patch: "replace" }],
+      conditions: [{ lastProbeTime: null, reason: null, type: "Ready", status: "True", lastTransitionTime: "b" }],
+    },
+  );
+});
+
+t.test("StatusManager writes changes once, coalesced, and deletes what is released", async (t) => {
+  const requests: string[] = [];
+  let release = () => {};
+  const hold = new Promise<void>((resolve) => (release = resolve));
+  let version = 1;
+  const fetch = async (request: Request) => {
+    const body = (await request.json().catch(() => ({}))) as { status?: PodStatus };
+    requests.push(
+      `${request.method} ${new URL(request.url).pathname.split("/").slice(-2).join("/")} ${body.status?.phase ?? ""}`,
+    );
+    await hold;
+    return Response.json({ metadata: { resourceVersion: String(++version) }, status: { phase: body.status?.phase } });
+  };
+  const client = new ApiClient({ fetch });
+  const stop = new AbortController();
+  const manager = new StatusManager({ client, clock: systemClock, log: noLog, mirrorOf: () => undefined });
+  const running = manager.run({ signal: stop.signal });
+  const pod = testPod("p");
+  manager.set(pod, { phase: "Running", podIP: "1" });
+  await until("the first write", () => requests.length === 1);
+  manager.set(pod, { phase: "Running", podIP: "2" });
+  manager.set(pod, { phase: "Succeeded" });
+  release();
+  await until("the second", () => requests.length === 2);
+  t.same(requests, ["PATCH p/status Running", "PATCH p/status Succeeded"]);
+  manager.set(pod, { phase: "Succeeded" });
+  const going = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
+  manager.release(going);
+  await until("the deletion", () => requests.length === 3);
+  t.match(requests[2], /^DELETE pods\/p/);
+  stop.abort();
+  await running;
+});
+
+t.test("StatusManager leaves out a beginning that is over soon", async (t) => {
+  const requests: string[] = [];
+  const fetch = async (request: Request) => {
+    const body = (await request.json()) as { status?: PodStatus };
+    requests.push(body.status?.phase ?? "");
+    return Response.json({ metadata: { resourceVersion: "2" }, status: body.status });
+  };
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const manager = new StatusManager({ client: new ApiClient({ fetch }), clock, log: noLog, mirrorOf: () => undefined });
+  const running = manager.run({ signal: stop.signal });
+  const waiting = (name: string, reason: string) => [
+    { name, image: "", imageID: "", ready: false, restartCount: 0, state: { waiting: { reason } } },
+  ];
+  manager.set(testPod("quick"), { phase: "Pending", containerStatuses: waiting("main", "ContainerCreating") });
+  manager.set(testPod("quick"), { phase: "Running" });
+  await until("the write", () => requests.length > 0);
+  manager.set(testPod("slow"), { phase: "Pending", containerStatuses: waiting("main", "ContainerCreating") });
+  await clock.advance(300);
+  await until("the next", () => requests.length > 1);
+  manager.set(testPod("bad"), { phase: "Pending", containerStatuses: waiting("main", "ErrImagePull") });
+  await until("the last", () => requests.length > 2);
+  t.same(requests, ["Running", "Pending", "Pending"]);
+  stop.abort();
+  await running;
+});
