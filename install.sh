@@ -1,0 +1,243 @@
+#!/bin/sh
+# Installs Skiff on this box as a systemd service: looks first, then says each thing it does. POSIX sh; running it again brings
+# the program up to date and changes nothing else.
+#
+#   ./install.sh [up|server|agent] [--set key=value]… [--dry-run] [--no-start] [--force]
+#
+# --set puts a setting into /etc/skiff/config.yaml when that is written; DESTDIR puts everything below another root.
+set -eu
+umask 022
+
+say() { printf '%s\n' "$*"; }
+fail() {
+  printf 'install: %s\n' "$1" >&2
+  [ $# -lt 2 ] || printf '  fix: %s\n' "$2" >&2
+  exit 1
+}
+
+source=$(cd "$(dirname "$0")" && pwd -P)
+root=${DESTDIR:-}
+mode=up
+dry=
+start=yes
+force=
+settings=
+while [ $# -gt 0 ]; do
+  case $1 in
+    up | server | agent) mode=$1 ;;
+    --dry-run) dry=yes ;;
+    --no-start) start= ;;
+    --force) force=yes ;;
+    --set) [ $# -gt 1 ] || fail "--set needs key=value"; shift; settings="$settings$1
+" ;;
+    --set=*) settings="$settings${1#--set=}
+" ;;
+    -h | --help) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    *) printf 'install: "%s" is neither up, server, agent nor a known flag\n' "$1" >&2; exit 2 ;;
+  esac
+  shift
+done
+printf '%s' "$settings" | while IFS= read -r setting; do
+  case $setting in [a-z]*=*) ;; *) fail "--set \"$setting\" is not key=value" ;; esac
+done
+
+program=$root/opt/skiff
+config=$root/etc/skiff/config.yaml
+unit=$root/etc/systemd/system/skiff.service
+link=$root/usr/local/bin/skiff
+
+# ---- look, change nothing ----------------------------------------------------------------------------------------------
+
+problems=0
+problem() {
+  printf 'problem: %s\n  fix: %s\n' "$1" "$2" >&2
+  problems=$((problems + 1))
+}
+
+has_module() { # name: built in, loaded, or there to be loaded
+  [ -d "/sys/module/$1" ] || modprobe -n -q "$1" 2>/dev/null || grep -qs "/$1.ko" "/lib/modules/$(uname -r)/modules.builtin"
+}
+
+port_taken() { # port
+  hex=$(printf '%04X' "$1")
+  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk -v port="$hex" '$4 == "0A" { n = split($2, at, ":"); if (at[n] == port) found = 1 } END { exit !found }'
+}
+
+look() {
+  [ "$(uname -s)" = Linux ] || fail "this is $(uname -s), and a Kubernetes node needs Linux" "run it on a Linux box or in a Linux VM"
+  case $(uname -m) in x86_64 | aarch64) ;; *) fail "this is a $(uname -m) machine, and no current Node exists for it" "use a 64-bit x86 or ARM system" ;; esac
+  [ "$(getconf LONG_BIT)" = 64 ] || fail "this system's programs are 32-bit" "install the 64-bit Raspberry Pi OS or Debian image"
+  if [ -z "$root" ]; then
+    [ -n "$dry" ] || [ "$(id -u)" = 0 ] || fail "installing needs root" "sudo $0"
+    [ -d /run/systemd/system ] || problem "systemd does not run here, so nothing would start the service" "run $source/skiff $mode by hand"
+  fi
+  [ "$(date -u +%Y)" -ge 2024 ] || problem "the clock says $(date -u +%F): certificates made now would be invalid" "timedatectl set-ntp true"
+  if [ "$mode" != server ]; then
+    grep -qsw memory /sys/fs/cgroup/cgroup.controllers || grep -Eqs '^memory[[:space:]]+[0-9]+[[:space:]]+[0-9]+[[:space:]]+1$' /proc/cgroups ||
+      problem "the memory cgroup is off: memory limits would not hold" "on a Pi add cgroup_enable=memory cgroup_memory=1 to /boot/firmware/cmdline.txt, then reboot"
+    grep -qsw overlay /proc/filesystems || has_module overlay || problem "the kernel has no overlay file systems" "install a kernel with CONFIG_OVERLAY_FS"
+    has_module nf_tables || nft list tables >/dev/null 2>&1 ||
+      problem "the kernel has no nf_tables, so there would be no services" "install a kernel with CONFIG_NF_TABLES"
+  fi
+  free=$(df -Pk "${root:-/}" | awk 'NR == 2 { print int($4 / 1024) }')
+  [ "$free" -ge 1024 ] || problem "only $free MiB are free on the disk" "remove what is not needed; 1024 MiB is the least"
+  if [ -z "$root" ] && ! systemctl is-active -q skiff.service 2>/dev/null; then
+    for port in 6443 10250; do
+      [ "$mode:$port" != agent:6443 ] || continue
+      [ "$mode:$port" != server:10250 ] || continue
+      if [ ! -e "$config" ] && port_taken "$port"; then problem "port $port is taken" "see who has it: ss -ltnp sport = :$port; or --set $([ "$port" = 6443 ] && echo https || echo kubelet)-port=<other>"; fi
+    done
+  fi
+  [ "$problems" = 0 ] || [ -n "$force" ] || [ -n "$dry" ] || fail "nothing was changed" "mend the above, or run again with --force"
+}
+
+# ---- do, or only say ---------------------------------------------------------------------------------------------------
+
+act() { # what, then the command
+  say "$1"
+  shift
+  [ -n "$dry" ] || "$@"
+}
+
+# What only tests need stays behind: it is most of a checkout. Without a Node to read the lock file with, all of it comes along.
+copy_packages() {
+  node=
+  for candidate in "$source/runtime/node" "$source"/node_modules/node-linux-*/bin/node; do [ ! -x "$candidate" ] || node=$candidate; done
+  if [ -z "$node" ] || [ ! -e "$source/package-lock.json" ]; then
+    cp -a "$(cd "$source/node_modules" && pwd -P)" "$fresh/node_modules"
+    return
+  fi
+  (cd "$source" && "$node" -e '
+    const { existsSync, readFileSync } = require("node:fs");
+    const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8"));
+    const isNeeded = ([path, { dev, devOptional }]) => path.startsWith("node_modules/") && !dev && !devOptional && existsSync(path);
+    for (const [path] of Object.entries(packages).filter(isNeeded)) console.log(path);
+  ') >"$fresh/.packages"
+  tar -C "$source" -cf - -T "$fresh/.packages" | tar -C "$fresh" -xf -
+  rm "$fresh/.packages"
+  # So the launcher knows that they fit this lock file.
+  cksum <"$source/package-lock.json" >"$fresh/node_modules/.skiff-run"
+}
+
+# A second folder first, so that an interrupted copy leaves the old program whole.
+copy_program() {
+  fresh=$program.new
+  rm -rf "$fresh"
+  mkdir -p "$fresh"
+  for part in skiff skiff.ts install.sh package.json package-lock.json deno.json LICENSE README.md docs agent control cri cni plugins dist runtime packages sbom.cdx.json .generated; do
+    [ ! -e "$source/$part" ] || cp -a "$source/$part" "$fresh/$part"
+  done
+  rm -rf "$fresh/dist/release" # archives made from this checkout
+  [ ! -d "$source/node_modules" ] || copy_packages
+  [ "$(id -u)" != 0 ] || chown -R 0:0 "$fresh"
+  chmod -R go-w "$fresh"
+  rm -rf "$program.old"
+  [ ! -e "$program" ] || mv "$program" "$program.old"
+  mv "$fresh" "$program"
+  rm -rf "$program.old"
+}
+
+write_config() {
+  mkdir -p "$(dirname "$config")"
+  (
+    umask 077
+    {
+      printf '# Settings of skiff %s: every flag may stand here under its own name (skiff %s --help).\n' "$mode" "$mode"
+      # Values are quoted for YAML; numbers and switches are left as they are.
+      printf '%s' "$settings" | while IFS= read -r setting; do
+        value=${setting#*=}
+        case $value in
+          true | false) ;;
+          '' | *[!0-9]*) value="'$(printf '%s' "$value" | sed "s/'/''/g")'" ;;
+        esac
+        printf '%s: %s\n' "${setting%%=*}" "$value"
+      done
+    } >"$config.new"
+  )
+  mv "$config.new" "$config"
+}
+
+write_unit() {
+  mkdir -p "$(dirname "$unit")"
+  cat >"$unit.new" <<UNIT
+[Unit]
+Description=Skiff, a Kubernetes node and compact control plane ($mode)
+After=network-online.target containerd.service docker.service time-sync.target
+Wants=network-online.target
+StartLimitIntervalSec=0
+
+[Service]
+Type=notify
+NotifyAccess=main
+ExecStart=/opt/skiff/skiff $mode --config /etc/skiff/config.yaml
+# Containers outlive the service: only the program itself is stopped with it.
+KillMode=process
+Delegate=yes
+WatchdogSec=60
+TimeoutStartSec=10min
+TimeoutStopSec=90
+Restart=always
+RestartSec=5
+# Where systemd knows it (254), the pause grows to a minute.
+RestartSteps=5
+RestartMaxDelaySec=60
+LimitNOFILE=1048576
+LimitNPROC=infinity
+LimitCORE=0
+TasksMax=infinity
+OOMScoreAdjust=-900
+# Containers inherit what the service may not do, so protection is the containers' own (seccomp, capabilities), not set here.
+KeyringMode=private
+UMask=0022
+
+[Install]
+WantedBy=multi-user.target
+UNIT
+  chmod 644 "$unit.new"
+  mv "$unit.new" "$unit"
+}
+
+# Those of a release archive; the program imports what it finds there.
+copy_images() {
+  mkdir -p "$1"
+  cp "$source"/images/* "$1/"
+}
+
+make_link() {
+  mkdir -p "$(dirname "$link")"
+  ln -sfn /opt/skiff/skiff "$link"
+}
+
+look
+[ -z "$dry" ] || say "dry run: nothing is changed"
+# A release archive brings all but Debian's packages; a checkout fetches the rest once.
+[ -n "$root" ] || act "setting up what the program stands on" "$source/skiff" setup run
+if [ "$source" = "$(cd "$program" 2>/dev/null && pwd -P)" ]; then
+  say "the program is in $program already"
+else
+  act "copying the program to $program" copy_program
+fi
+if [ -e "$config" ]; then
+  say "keeping the settings in $config"
+  [ -z "$settings" ] || say "  (--set was not used: edit the file instead)"
+else
+  act "writing the settings to $config" write_config
+fi
+if [ -d "$source/images" ]; then
+  images=$root$(sed -n "s/^data-dir: *'\{0,1\}\([^']*\)'\{0,1\} *\$/\1/p" "$config" 2>/dev/null || true)
+  [ "$images" != "$root" ] || images=$root/var/lib/skiff
+  act "copying image archives to $images/images" copy_images "$images/images"
+fi
+act "writing the service $unit ($mode)" write_unit
+if [ -e "$link" ] && [ ! -L "$link" ]; then say "leaving $link alone: it is not ours"; else act "linking $link to the program" make_link; fi
+if [ -n "$root" ]; then
+  say "not starting anything: this is not the running system ($root)"
+elif [ -n "$start" ]; then
+  act "telling systemd of it" systemctl daemon-reload
+  act "starting the service at boot" systemctl enable -q skiff.service
+  act "starting the service now, and waiting until it is ready" systemctl restart skiff.service
+  [ -n "$dry" ] || say "done: see skiff check, systemctl status skiff and journalctl -u skiff"
+else
+  act "telling systemd of it" systemctl daemon-reload
+  say "not starting it: systemctl enable --now skiff"
+fi
