@@ -1,0 +1,41 @@
+// critest, the validation suite of kubernetes-sigs/cri-tools, against `skiff cri native`. Needs the program on PATH; it is not in
+// Debian, and builds from its repository with `go test -c ./cmd/critest`.
+
+import { execFileSync, spawn } from "node:child_process";
+import t from "tap";
+import { startCriProcess } from "../harness/cri-process.ts";
+import { addCritestImages } from "../harness/critest-images.ts";
+import { withoutNative } from "../harness/native.ts";
+import { TestRegistry } from "../harness/registry.ts";
+
+function withoutCritest(): string | false {
+  try {
+    execFileSync("sh", ["-c", "command -v critest"], { stdio: "ignore" });
+    return withoutNative();
+  } catch {
+    return "needs critest on PATH";
+  }
+}
+
+/** What our stand-ins for its images cannot show; the behaviour suite has each of them. */
+const unshown = [
+  "public image with digest", // a digest that only the published image has
+  "NoNewPrivs", // a program of its image
+  "MaskedPaths", // Debian's shell has the masked program built in
+];
+
+t.setTimeout(0);
+
+t.test("critest passes on skiff cri native", { skip: withoutCritest(), timeout: 0 }, async (t) => {
+  const registry = await TestRegistry.start();
+  t.teardown(() => registry.stop());
+  addCritestImages(registry);
+  const { socket } = await startCriProcess(t, { runtime: "native", registry: registry.host });
+  const args = [`-runtime-endpoint=unix://${socket}`, "-ginkgo.no-color", `-ginkgo.skip=${unshown.join("|")}`];
+  const critest = spawn("critest", args, { stdio: ["ignore", "pipe", "pipe"] });
+  let text = "";
+  for (const stream of [critest.stdout, critest.stderr]) stream.on("data", (chunk) => (text += String(chunk)));
+  const code = await new Promise((resolve) => critest.once("exit", resolve));
+  t.equal(code, 0, text.slice(text.indexOf("Summarizing")));
+  t.comment(/^Ran .*\n.*Passed.*$/m.exec(text)?.[0] ?? text.slice(-2000));
+});

@@ -1,0 +1,39 @@
+// `skiff demo` as a newcomer runs it: every line says something, and nothing of it stays.
+
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import t from "tap";
+import { withoutNative } from "../harness/native.ts";
+import { startSkiff } from "../harness/skiff.ts";
+
+const root = join(import.meta.dirname, "../..");
+
+t.test(
+  "skiff demo shows a cluster at work, and takes it down again",
+  { skip: withoutNative(), timeout: 120_000 },
+  async (t) => {
+    const skiff = await startSkiff({ flags: ["--runtime=native"] });
+    t.teardown(async () => {
+      await skiff.stop();
+      skiff.remove();
+    });
+    const demo = async (...words: string[]) => {
+      const args = ["demo", ...words, `--data-dir=${skiff.dataDir}`];
+      return (await promisify(execFile)(join(root, "skiff"), args, { cwd: root, timeout: 100_000 })).stdout;
+    };
+    const shown = await demo();
+    t.match(shown, /^image +skiff\.local\/demo:1/m);
+    t.match(shown, /^pods +web-\S+, web-\S+, web-\S+: ready$/m);
+    t.match(
+      shown,
+      /^service +http:\/\/web\.skiff-demo\.svc\.cluster\.local answered from [123] pods: hello from web-/m,
+    );
+    t.match(shown, /^logs +serving on 8080$/m);
+    t.match(shown, /^exec +hostname says web-/m);
+    t.match(shown, /^stats +\d pods use /m);
+    t.match(await demo("remove"), /gone/);
+    t.equal((await skiff.kubectl("get", "pods", "-A", "-o", "name")).trim(), "");
+    await t.rejects(demo("dance"), /skiff demo knows start and remove/);
+  },
+);

@@ -1,0 +1,325 @@
+// The page in a real browser: it loads and moves, refuses logs without a token, follows them with one, runs what is typed in its
+// terminal, shows probes, events and the cluster, and can be used on a phone and by keyboard alone.
+
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { gzipSync } from "node:zlib";
+import { chromium, type Page } from "playwright-core";
+import t from "tap";
+import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
+import { openKernel } from "../../cni/net/kernel.ts";
+import { parseAddress, parsePrefix } from "../../plugins/kit/net/address.ts";
+import { noNetworkReason, playHost, testNetns } from "../harness/network.ts";
+import { freePort, startSkiff } from "../harness/skiff.ts";
+
+const browserPath = "/usr/bin/chromium";
+const root = join(import.meta.dirname, "../..");
+const artifacts = join(root, "test/artifacts");
+const skip = existsSync(browserPath) ? noNetworkReason() : "needs chromium";
+
+const container = (script: string, more: object = {}) => ({
+  name: "main",
+  image: busyboxImageName,
+  command: ["sh", "-c", script],
+  ...more,
+});
+
+const web = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "web" },
+  spec: {
+    terminationGracePeriodSeconds: 0,
+    containers: [
+      container("i=0; while true; do i=$((i+1)); echo line-$i; sleep 0.2; done", {
+        readinessProbe: { exec: { command: ["echo", "i-am-fine"] }, periodSeconds: 1 },
+      }),
+    ],
+  },
+};
+
+const ill = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "ill" },
+  spec: {
+    terminationGracePeriodSeconds: 0,
+    containers: [
+      container("sleep infinity", {
+        readinessProbe: { exec: { command: ["sh", "-c", "echo no-luck; exit 1"] }, periodSeconds: 1 },
+      }),
+    ],
+  },
+};
+
+const deployment = {
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: { name: "shop" },
+  spec: {
+    replicas: 1,
+    selector: { matchLabels: { app: "shop" } },
+    template: {
+      metadata: { labels: { app: "shop" } },
+      spec: { terminationGracePeriodSeconds: 0, containers: [container("sleep infinity")] },
+    },
+  },
+};
+
+const waitMs = 120_000;
+
+t.test("the page is small until a terminal is opened", { skip }, async (t) => {
+  const folder = join(root, ".generated/ui");
+  const page = readFileSync(join(folder, "app.js"), "utf8");
+  // What the page's script loads at once: its static imports, not those that wait for a terminal.
+  const chunks = [...page.matchAll(/from\s*"\.\/(chunk-[\w-]+\.js)"/g)].map(([, name = ""]) => name);
+  const files = ["index.html", "app.css", "app.js", ...chunks];
+  const bytes = files.reduce((sum, name) => sum + gzipSync(readFileSync(join(folder, name))).length, 0);
+  t.ok(bytes < 60 * 1024, `${bytes} bytes`);
+});
+
+t.test("the page", { skip, timeout: 600_000 }, async (t) => {
+  // A browser drops what it is loading when the machine's interfaces change: this one lives where only its own node makes any.
+  await playHost();
+  const kernel = openKernel();
+  t.teardown(() => kernel.close());
+  const wire = kernel.enter(testNetns(t));
+  await kernel.host.createVeth({ name: "up0", peer: { name: "eth0", space: wire } });
+  wire.close();
+  const up = await kernel.host.getLink("up0");
+  await kernel.host.setLink(up.index, { up: true });
+  await kernel.host.addAddress(up.index, parsePrefix("198.51.100.1/24"));
+  await kernel.host.addRoute({ family: 4, link: up.index, gateway: parseAddress("198.51.100.2") });
+  const dataDir = mkdtempSync(join(tmpdir(), "skiff-page-"));
+  mkdirSync(join(dataDir, "images"));
+  writeFileSync(join(dataDir, "images", "busybox.tar"), await imageArchive(busyboxImage()));
+  const port = await freePort();
+  const skiff = await startSkiff({ dataDir, flags: ["--runtime=native", `--ui-port=${port}`] });
+  t.teardown(async () => {
+    await skiff.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  await skiff.apply(web, ill, deployment);
+  await skiff.kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=120s");
+  await skiff.kubectl("wait", "--for=condition=Available", "deployment/shop", "--timeout=120s");
+
+  const browser = await chromium.launch({
+    executablePath: browserPath,
+    args: [
+      "--headless",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
+  t.teardown(() => browser.close());
+  mkdirSync(artifacts, { recursive: true });
+  const errors: string[] = [];
+  const open = async (url: string, more: Parameters<typeof browser.newContext>[0] = {}) => {
+    const context = await browser.newContext({ viewport: { width: 1100, height: 900 }, ...more });
+    context.setDefaultTimeout(waitMs);
+    const page = await context.newPage();
+    page.on("pageerror", (error) => errors.push(String(error)));
+    await page.goto(url);
+    return page;
+  };
+  const shot = (page: Page, name: string, fullPage = true) =>
+    page.screenshot({ path: join(artifacts, `page-${name}.png`), fullPage });
+  const address = `http://127.0.0.1:${port}/`;
+  const args = ["ui", `--data-dir=${dataDir}`, `--ui-port=${port}`];
+  const { stdout } = await promisify(execFile)(join(root, "skiff"), args, { cwd: root });
+  t.match(stdout, /^http:\/\/127\.0\.0\.1:\d+\/#token=\S+\n$/);
+  const link = stdout.trim();
+  const toMain = async (page: Page) => {
+    await page
+      .getByRole("row", { name: /default\/web/ })
+      .getByRole("link", { name: "main" })
+      .click();
+    await page.getByRole("heading", { name: "default/web/main" }).waitFor();
+  };
+
+  await t.test("anyone on the machine sees the node, and neither logs nor the cluster", async (t) => {
+    const page = await open(address);
+    await page.getByRole("heading", { name: skiff.nodeName }).waitFor();
+    const pointsOf = () => page.locator(".plot").first().getAttribute("data-points");
+    const before = Number(await pointsOf());
+    await page.waitForFunction(
+      (known) => Number(document.querySelector(".plot")?.getAttribute("data-points")) > known,
+      before,
+    );
+    t.pass("plots move");
+    t.equal(await page.locator(".plot canvas").count(), 4, "CPU, memory, network and disk");
+    await shot(page, "node");
+    await toMain(page);
+    await page.getByText("Logs and terminals need a token").waitFor();
+    await page.getByRole("link", { name: "Cluster" }).click();
+    await page.getByText("The cluster's nodes and workloads need a token").waitFor();
+    t.equal((await fetch(`${address}containerLogs/default/web/main`)).status, 401);
+    t.equal((await fetch(`${address}cluster`)).status, 401);
+    t.equal((await fetch(`${address}state`, { method: "POST" })).status, 404, "nothing is changed from here");
+    await page.getByLabel(/token/).fill("nonsense");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("The cluster's nodes and workloads need a token").waitFor();
+    t.equal(await page.getByRole("table").count(), 0, "a wrong token shows nothing");
+    await page.context().close();
+  });
+
+  await t.test("a link of skiff ui signs in", async (t) => {
+    const page = await open(link);
+    await page.getByRole("heading", { name: skiff.nodeName }).waitFor();
+    t.notMatch(page.url(), /token/, "the token does not stay in the address");
+    await toMain(page);
+    await page.locator("pre.log").getByText("line-1").waitFor();
+    const lines = await page.locator("pre.log").innerText();
+    await page.waitForFunction(
+      (length) => (document.querySelector("pre.log")?.textContent ?? "").length > length,
+      lines.length,
+    );
+    t.pass("the log is followed");
+    await page.getByLabel("Search the log").fill("line-7");
+    await page.waitForFunction(() => {
+      const shown = (document.querySelector("pre.log")?.textContent ?? "").split("\n").filter(Boolean);
+      return shown.length > 0 && shown.every((line) => line.includes("line-7"));
+    });
+    t.pass("the log is searched");
+    await shot(page, "logs", false);
+    await page.getByRole("button", { name: "Terminal" }).click();
+    await page.locator(".xterm-rows").getByText("#").first().waitFor();
+    await page.keyboard.type("echo answer-$((40+2))\n");
+    await page.locator(".xterm-rows").getByText("answer-42", { exact: true }).waitFor();
+    t.pass("what is typed runs");
+    await shot(page, "terminal", false);
+
+    await page.getByRole("link", { name: "Cluster" }).click();
+    const nodes = page.getByRole("table", { name: "Nodes" });
+    await nodes.getByRole("row", { name: new RegExp(`${skiff.nodeName}.*ready`) }).waitFor();
+    const workloads = page.getByRole("table", { name: "Workloads" });
+    await workloads.getByRole("row", { name: /default\/shop Deployment 1\/1/ }).waitFor();
+    t.pass("the cluster's nodes and workloads are shown");
+    await shot(page, "cluster");
+    await page.goBack();
+    await page.getByRole("heading", { name: "default/web/main" }).waitFor();
+    t.pass("the way back is the browser's");
+    await page.context().close();
+  });
+
+  await t.test("a pod shows its probes and events", async (t) => {
+    const page = await open(address);
+    await page.getByRole("link", { name: "default/ill" }).click();
+    await page.getByLabel("Probes").getByText("no-luck").waitFor();
+    await page.getByLabel("Probes").getByText("failed").waitFor();
+    await page.getByLabel("Events").getByText("Readiness probe failed: no-luck").waitFor();
+    t.pass("a failing probe, its output, and the event it makes");
+    await shot(page, "pod");
+    await page.getByRole("link", { name: skiff.nodeName }).click();
+    await page.getByRole("link", { name: "default/web" }).click();
+    await page.getByLabel("Probes").getByText("i-am-fine").waitFor();
+    await page.getByLabel("Probes").getByText("successful").waitFor();
+    t.pass("a good one");
+    await page.context().close();
+  });
+
+  await t.test("a keyboard is enough", async (t) => {
+    const page = await open(link);
+    await page.getByRole("link", { name: "default/web" }).waitFor();
+    /** Tabs on until what has the focus says so; every stop is something that shows it has it. */
+    const tabTo = async (name: string) => {
+      for (let presses = 0; presses < 60; presses++) {
+        await page.keyboard.press("Tab");
+        const at = await page.evaluate(() => {
+          const focused = document.activeElement;
+          const outline = focused ? getComputedStyle(focused).outlineStyle : "none";
+          return { text: focused?.textContent ?? "", outline };
+        });
+        if (at.text !== name) continue;
+        t.not(at.outline, "none", `${name} shows that it is chosen`);
+        return;
+      }
+      t.fail(`nothing named ${name} can be reached`);
+    };
+    await tabTo("default/web");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "default/web" }).waitFor();
+    await tabTo("main");
+    await page.keyboard.press("Enter");
+    await page.locator("pre.log").getByText("line-").waitFor();
+    await tabTo("Terminal");
+    await page.keyboard.press("Enter");
+    await page.locator(".xterm-rows").getByText("#").first().waitFor();
+    await page.keyboard.type("echo keys-$((1+1))\n");
+    await page.locator(".xterm-rows").getByText("keys-2", { exact: true }).waitFor();
+    await page.keyboard.press("Shift+Tab");
+    t.notOk(
+      await page.evaluate(() => document.activeElement?.closest(".terminal") !== null),
+      "the terminal can be left again",
+    );
+    await page.context().close();
+  });
+
+  await t.test("a phone shows it, in the dark too", async (t) => {
+    const phone = {
+      viewport: { width: 390, height: 844 },
+      isMobile: true,
+      hasTouch: true,
+      colorScheme: "dark",
+    } as const;
+    const page = await open(link, phone);
+    const fits = async (what: string) => {
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      t.ok(wide <= 0, `${what} is no wider than the phone (${wide})`);
+    };
+    await page.getByRole("heading", { name: skiff.nodeName }).waitFor();
+    await fits("the node");
+    const back = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    t.match(back, /^rgb\(\d\d?, \d\d?, \d\d?\)$/, "dark");
+    await shot(page, "phone");
+    await page.getByRole("link", { name: "default/web" }).tap();
+    await page.getByLabel("Probes").getByText("i-am-fine").waitFor();
+    await fits("a pod");
+    await page.getByRole("link", { name: "main" }).tap();
+    await page.locator("pre.log").getByText("line-").waitFor();
+    await fits("a container with its log");
+    await shot(page, "phone-container");
+    await page.getByRole("button", { name: "Terminal" }).tap();
+    await page.locator(".xterm-rows").getByText("#").first().waitFor();
+    await fits("a terminal");
+    await page.getByRole("link", { name: "Cluster" }).tap();
+    await page.getByRole("table", { name: "Workloads" }).getByText("default/shop").waitFor();
+    await fits("the cluster");
+    await page.context().close();
+  });
+
+  await t.test("on the kubelet's port it needs credentials", async (t) => {
+    const origin = `https://127.0.0.1:${skiff.ports.kubelet}`;
+    const stranger = await browser.newContext({ ignoreHTTPSErrors: true });
+    const refused = await (await stranger.newPage()).goto(`${origin}/ui/`);
+    t.equal(refused?.status(), 401);
+    await stranger.close();
+    // What a proxy before the port, or an extension of the browser, would add; the page's own requests carry the token by themselves.
+    const token = decodeURIComponent(link.slice(link.indexOf("#token=") + "#token=".length));
+    const page = await open(`${origin}/ui/#token=${encodeURIComponent(token)}`, {
+      ignoreHTTPSErrors: true,
+      extraHTTPHeaders: { authorization: `Bearer ${token}` },
+    });
+    await page.getByRole("heading", { name: skiff.nodeName }).waitFor();
+    await toMain(page);
+    await page.locator("pre.log").getByText("line-").waitFor();
+    await page.getByRole("link", { name: "Cluster" }).click();
+    await page.getByRole("table", { name: "Workloads" }).getByText("default/shop").waitFor();
+    await page.goBack();
+    await page.getByRole("button", { name: "Terminal" }).click();
+    await page.locator(".xterm-rows").getByText("#").first().waitFor();
+    await page.keyboard.type("echo kubelet-$((2+3))\n");
+    await page.locator(".xterm-rows").getByText("kubelet-5", { exact: true }).waitFor();
+    t.pass("a token opens all of it");
+    await page.context().close();
+  });
+  t.same(errors, [], "no script failed");
+});

@@ -1,0 +1,190 @@
+// The service in a booted systemd: a Debian system made from its packages, Skiff installed from a release archive, pods that
+// outlive restarts, kills, hangs and a reboot, and an uninstall after which the box is as it was.
+
+import { execFile } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import t, { type Test } from "tap";
+import { type Arch, fillRelease } from "../../release/contents.ts";
+import { type BootedBox, bootBox } from "../harness/booted-box.ts";
+import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
+import { until } from "../harness/until.ts";
+
+const project = join(import.meta.dirname, "../..");
+const run = promisify(execFile);
+
+async function boxOrReason(): Promise<BootedBox | string> {
+  if (process.getuid?.() !== 0) return "booting a system needs root";
+  try {
+    return await bootBox();
+  } catch (error) {
+    const { message } = error as Error;
+    return `${message.split("\n")[0]} (systemd-analyze verify and a notify-socket test run in test/integration/install.test.ts)`;
+  }
+}
+
+/** What the archive for this machine holds, in the box. */
+async function unpackRelease(root: string): Promise<void> {
+  await run(join(project, "skiff"), ["setup", "run"]);
+  const image = join(root, "srv/busybox.tar");
+  writeFileSync(image, await imageArchive(busyboxImage()));
+  const cache = join(project, ".cache/release");
+  const arch = process.arch as Arch;
+  fillRelease({ project, arch, images: [image], packages: false, cache, folder: join(root, "srv/skiff") });
+}
+
+/** Everything that an installation could leave behind: files, mounts, network, rules, cgroups, processes. */
+async function stateOf(box: BootedBox): Promise<Record<string, string[]>> {
+  const look: Record<string, string> = {
+    // But for what changes by itself: logs, temporary files, and what systemd keeps over a reboot.
+    files: `find / -xdev \\( -path /srv -o -path /var/log -o -path /var/tmp -o -path /var/lib/systemd \\) -prune -o \\( -type d -printf '%p %m %u\\n' -o -printf '%p %y %m %u %s %l\\n' \\)`,
+    "run files": "find /run -maxdepth 1; ls /run/netns 2>/dev/null || true",
+    mounts: "cut -d' ' -f2,3 /proc/mounts",
+    links: "ip -br link; ip -br -4 address; ip route; ip rule",
+    rules: "nft list ruleset",
+    cgroups: "find /sys/fs/cgroup -type d",
+    processes: "ps -e -o comm= | grep -vE '^(ps|sh|sort|grep)$'",
+  };
+  const state: Record<string, string[]> = {};
+  for (const [what, script] of Object.entries(look))
+    state[what] = (await box.run("sh", "-c", script)).split("\n").sort();
+  return state;
+}
+
+const pod = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "keep" },
+  spec: {
+    terminationGracePeriodSeconds: 1,
+    containers: [
+      {
+        name: "c",
+        image: busyboxImageName,
+        imagePullPolicy: "Never",
+        command: ["sh", "-c", "trap 'echo told to end; exit' TERM; sleep 100000 & wait"],
+      },
+    ],
+  },
+};
+
+t.test("the service in a booted systemd", { timeout: 700_000 }, async (t) => {
+  const box = await boxOrReason();
+  if (typeof box === "string") return void t.pass("not here", { skip: box });
+  t.teardown(() => box.remove());
+  const before = await stateOf(box);
+  await unpackRelease(box.root);
+  const kubectl = (...args: string[]) =>
+    box.outside("kubectl", "--kubeconfig", join(box.root, "var/lib/skiff/admin.kubeconfig"), ...args);
+  const property = async (name: string) => (await box.run("systemctl", "show", "skiff", "--value", "-p", name)).trim();
+  const running = () =>
+    until("the service to be active", async () => (await property("ActiveState")) === "active", 120_000);
+  /** The container, how often it was started, and its process: all three stay when it is untouched. */
+  const container = async () => {
+    const path = "jsonpath={.status.containerStatuses[0].containerID} {.status.containerStatuses[0].restartCount}";
+    const process = await box.run("pgrep", "-f", "^sleep 100000");
+    return `${await kubectl("get", "pod", "keep", "-o", path)} process ${process.trim()}`;
+  };
+  const podIsReady = () =>
+    until("the pod to be ready", () => kubectl("wait", "pod/keep", "--for=condition=Ready", "--timeout=60s"), 180_000);
+
+  await t.test("install.sh changes nothing while something is wrong", async (t) => {
+    const listener = box.start("busybox", "nc", "-l", "-p", "6443");
+    await until("somebody to have the port", () =>
+      box.run("sh", "-c", "grep -i ':192B .* 0A ' /proc/net/tcp /proc/net/tcp6"),
+    );
+    const refused = await box.run("sh", "/srv/skiff/install.sh").then(
+      () => ({ stderr: "it installed" }),
+      (error: { stderr: string }) => error,
+    );
+    t.match(refused.stderr, /problem: port 6443 is taken\n {2}fix: .*\n.*nothing was changed/);
+    listener.kill();
+    await box.run("pkill", "-x", "busybox");
+    await sameAs(t, box, before);
+  });
+
+  if (!t.passing()) return;
+  await t.test("install.sh installs and starts it", async (t) => {
+    const said = await box.run("sh", "/srv/skiff/install.sh");
+    t.match(said, /starting the service now, and waiting until it is ready/);
+    t.equal(await property("ActiveState"), "active", "ready as soon as the install is done");
+    t.match(await box.run("skiff", "status"), /box +Ready/);
+    t.match(await box.run("journalctl", "-u", "skiff", "--no-pager"), /ready node=box/, "it logs to the journal");
+    writeFileSync(join(box.root, "srv/pod.json"), JSON.stringify(pod));
+    await kubectl("apply", "-f", join(box.root, "srv/pod.json"));
+    await podIsReady();
+    const again = await box.run("sh", "/srv/skiff/install.sh");
+    t.match(again, /keeping the settings/, "it runs again without harm");
+    await podIsReady();
+  });
+
+  if (!t.passing()) return;
+  await t.test("a restart, a kill and a hang leave the containers untouched", async (t) => {
+    const untouched = await container();
+    await box.run("systemctl", "restart", "skiff");
+    await podIsReady();
+    t.equal(await container(), untouched, "after a restart");
+
+    await ends(box, property, () => box.run("systemctl", "kill", "--kill-whom=main", "-s", "KILL", "skiff"));
+    await running();
+    await podIsReady();
+    t.equal(await container(), untouched, "after a kill");
+
+    // A shorter patience than the service's own minute; taken away again.
+    mkdirSync(join(box.root, "etc/systemd/system/skiff.service.d"), { recursive: true });
+    writeFileSync(join(box.root, "etc/systemd/system/skiff.service.d/test.conf"), "[Service]\nWatchdogSec=4\n");
+    await box.run("systemctl", "daemon-reload");
+    await box.run("systemctl", "restart", "skiff");
+    await podIsReady();
+    await ends(box, property, () => box.run("systemctl", "kill", "--kill-whom=main", "-s", "STOP", "skiff"));
+    await running();
+    await podIsReady();
+    t.match(await box.run("journalctl", "-u", "skiff", "--no-pager"), /Watchdog timeout/, "systemd saw the hang");
+    t.equal(await container(), untouched, "after a hang");
+    await box.run("rm", "-r", "/etc/systemd/system/skiff.service.d");
+    await box.run("systemctl", "daemon-reload");
+  });
+
+  if (!t.passing()) return;
+  await t.test("after a reboot everything is back", async (t) => {
+    await box.reboot();
+    await running();
+    await podIsReady();
+    t.match(await container(), /process \d+$/);
+    t.match(await box.run("skiff", "logs", "-p", "keep"), /told to end/, "the container was ended in order");
+    t.match(await box.run("skiff", "status"), /box +Ready.*default +keep +1\/1 +Running/s);
+  });
+
+  if (!t.passing()) return;
+  await t.test("skiff uninstall leaves the box as it was", async (t) => {
+    const said = await box.run("skiff", "uninstall");
+    t.match(said, /removing pod default\/keep/);
+    await sameAs(t, box, before);
+  });
+});
+
+/** Until the service runs as another process than before. */
+async function ends(
+  box: BootedBox,
+  property: (name: string) => Promise<string>,
+  how: () => Promise<string>,
+): Promise<void> {
+  const old = await property("MainPID");
+  await how();
+  await until("another process", async () => !["0", old].includes(await property("MainPID")), 120_000);
+  await box.run("true");
+}
+
+async function sameAs(t: Test, box: BootedBox, before: Record<string, string[]>): Promise<void> {
+  const difference = async () => {
+    const now = await stateOf(box);
+    return Object.entries(before).flatMap(([what, was]) => [
+      ...(now[what] ?? []).filter((line) => !was.includes(line)).map((line) => `${what}: left behind: ${line}`),
+      ...was.filter((line) => !now[what]?.includes(line)).map((line) => `${what}: missing: ${line}`),
+    ]);
+  };
+  // What ends takes a moment to be gone.
+  await until("the box to be as it was", async () => (await difference()).length === 0, 30_000).catch(() => {});
+  t.same(await difference(), []);
+}

@@ -1,0 +1,243 @@
+// What the node tells of its containers against what the kernel counts itself, and on Docker against what Docker tells. Counters are
+// compared with readings before and after: how busy the machine is meanwhile does not matter.
+
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import t, { type Test } from "tap";
+import { Engine } from "../../cri/docker/engine/engine.ts";
+import { within } from "../../plugins/kit/call.ts";
+import { systemClock } from "../../plugins/kit/clock.ts";
+import { Cgroups } from "../../plugins/kit/platform/cgroups.ts";
+import { cgroupV1Source } from "../../plugins/stats/cgroup-v1.ts";
+import { cgroupV2Source } from "../../plugins/stats/cgroup-v2.ts";
+import { startDocker, withoutDocker } from "../harness/docker.ts";
+import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
+import { noNetworkReason } from "../harness/network.ts";
+import { type RunningSkiff, startSkiff } from "../harness/skiff.ts";
+import { until } from "../harness/until.ts";
+
+const burnNs = 10e9;
+const mega = 1 << 20;
+
+const container = (name: string, script: string, more: object = {}) => ({
+  name,
+  image: busyboxImageName,
+  imagePullPolicy: "Never",
+  command: ["sh", "-c", script],
+  ...more,
+});
+
+const pod = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "busy" },
+  spec: {
+    terminationGracePeriodSeconds: 0,
+    containers: [
+      // It waits to be told, so that nothing is burnt before somebody looks.
+      container("burner", "until [ -e /tmp/go ]; do sleep 0.1; done; while :; do :; done"),
+      // A file in memory, which is charged to who wrote it.
+      container("holder", "dd if=/dev/zero of=/dev/shm/held bs=1M count=40; sleep 1000 & sleep 1000 & wait", {
+        volumeMounts: [{ name: "memory", mountPath: "/dev/shm" }],
+      }),
+      container("victim", "while :; do tail /dev/zero; sleep 0.5; done", { resources: { limits: { memory: "24Mi" } } }),
+    ],
+    volumes: [{ name: "memory", emptyDir: { medium: "Memory" } }],
+  },
+};
+
+interface Stats {
+  readonly name: string;
+  readonly cpu: { readonly usageCoreNanoSeconds: number; readonly usageNanoCores?: number };
+  readonly memory: { readonly usageBytes: number; readonly workingSetBytes: number };
+}
+
+interface Summary {
+  readonly node: {
+    readonly cpu: { readonly psi?: { readonly some: { readonly total: number } } };
+    readonly swap: { readonly swapUsageBytes: number };
+  };
+  readonly pods: readonly {
+    readonly podRef: { readonly name: string };
+    readonly containers: readonly Stats[];
+    readonly process_stats: { readonly process_count: number };
+  }[];
+}
+
+/** Cgroup and id of each of the pod's containers, as cAdvisor's document tells them. */
+interface Placed {
+  readonly cgroup: string;
+  readonly id: string;
+}
+
+async function againstKernel(
+  t: Test,
+  skiff: RunningSkiff,
+  { isBurning }: { isBurning: boolean },
+): Promise<ReadonlyMap<string, Placed>> {
+  const proxied = (path: string) => skiff.kubectl("get", "--raw", `/api/v1/nodes/${skiff.nodeName}/proxy${path}`);
+  await skiff.apply(pod);
+  const places = new Map<string, Placed>();
+  await until(
+    "the containers to be looked at",
+    async () => {
+      const found = JSON.parse(await proxied("/api/v1.3/docker")) as Record<
+        string,
+        { id: string; spec: { labels: Record<string, string> } }
+      >;
+      for (const [cgroup, { id, spec }] of Object.entries(found))
+        places.set(spec.labels["io.kubernetes.container.name"] ?? "", { cgroup, id });
+      return ["burner", "holder", "victim"].every((name) => places.has(name));
+    },
+    120_000,
+  );
+  const cgroups = new Cgroups();
+  const source =
+    cgroups.version === 2 ? cgroupV2Source(cgroups, systemClock, false) : cgroupV1Source(cgroups, systemClock);
+  const kernel = (name: string) => source.sample(places.get(name)?.cgroup ?? "", within(10_000));
+  const summary = async () => JSON.parse(await proxied("/stats/summary")) as Summary;
+  const of = ({ pods }: Summary, name: string) =>
+    pods.find(({ podRef }) => podRef.name === "busy")?.containers.find((one) => one.name === name);
+
+  await skiff.kubectl("exec", "busy", "-c", "burner", "--", "touch", "/tmp/go");
+  const oneCore = "a container that burns one core for ten seconds shows one core";
+  const burn = async (t: Test) => {
+    const look = async () => {
+      const before = await kernel("burner");
+      const told = of(await summary(), "burner");
+      const after = await kernel("burner");
+      const usage = told?.cpu.usageCoreNanoSeconds ?? 0;
+      // Numbers of the last second may be shown again; what is counted then lies before.
+      t.ok(usage <= Number(after.cpu?.usageNs), "not more than the kernel counted");
+      return { usage, rate: told?.cpu.usageNanoCores ?? 0, kernelNs: Number(before.cpu?.usageNs), at: before.at };
+    };
+    const first = await look();
+    await until(
+      "ten seconds of a core",
+      async () => Number((await kernel("burner")).cpu?.usageNs) - first.kernelNs > burnNs,
+      300_000,
+    );
+    const last = await look();
+    const burnt = (last.usage - first.usage) / (last.kernelNs - first.kernelNs);
+    t.ok(burnt > 0.85 && burnt < 1.15, `the counter moved as the kernel's did (${burnt.toFixed(3)})`);
+    const cores = last.rate / 1e9;
+    const kernelCores = (last.kernelNs - first.kernelNs) / ((last.at - first.at) * 1e6);
+    t.comment(`shown ${cores.toFixed(2)} cores; the kernel gave it ${kernelCores.toFixed(2)} of one`);
+    t.ok(cores > 0 && cores < 1.1, `one process is at most one core (${cores.toFixed(2)})`);
+  };
+  if (isBurning) await t.test(oneCore, burn);
+
+  await t.test("memory, processes, kills, pressure and swap are the kernel's", async (t) => {
+    await until(
+      "the file to be held",
+      async () => ((await kernel("holder")).memory?.usageBytes ?? 0) > 40 * mega,
+      60_000,
+    );
+    const found = await until("the holder's numbers", async () => {
+      const whole = await summary();
+      const told = of(whole, "holder");
+      return (told?.memory.workingSetBytes ?? 0) > 40 * mega && { whole, told };
+    });
+    const real = await kernel("holder");
+    const near = (shown = 0, counted = 0) => Math.abs(shown - counted) < 4 * mega;
+    t.ok(near(found.told?.memory.usageBytes, real.memory?.usageBytes), "usage");
+    t.ok(near(found.told?.memory.workingSetBytes, real.memory?.workingSetBytes), "working set");
+    const machine = JSON.parse(await proxied(`/api/v2.1/stats${places.get("holder")?.cgroup}?count=1`)) as Record<
+      string,
+      { stats: { processes: { process_count: number } }[] }
+    >;
+    t.equal(Object.values(machine)[0]?.stats[0]?.processes.process_count, real.processes, "processes");
+    t.equal(real.processes, 3, "a shell and two that sleep");
+
+    await until(
+      "a kill for want of memory to be told",
+      async () => {
+        const text = await proxied("/api/v1.3/events?oom_events=true&subcontainers=true&max_events=100");
+        const events = JSON.parse(text) as { container_name: string; event_type: string }[];
+        return events.some(({ container_name }) => container_name === places.get("victim")?.cgroup);
+      },
+      120_000,
+    );
+    t.pass("a container that runs out of memory is told of");
+
+    let stalled: number | undefined;
+    try {
+      stalled = Number(/^some .*total=(\d+)/m.exec(readFileSync("/proc/pressure/cpu", "utf8"))?.[1]);
+    } catch {
+      t.comment("this kernel tells no pressure");
+    }
+    // Numbers of the last second may be shown again: the first that are newer count.
+    const { node } = await until("newer numbers", async () => {
+      const whole = await summary();
+      return (stalled === undefined || (whole.node.cpu.psi?.some.total ?? 0) / 1000 >= stalled) && whole;
+    });
+    t.pass("pressure goes on counting");
+    const meminfo = readFileSync("/proc/meminfo", "utf8");
+    const kb = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(meminfo)?.[1] ?? 0) * 1024;
+    t.ok(near(node.swap.swapUsageBytes, kb("SwapTotal") - kb("SwapFree")), "swap");
+  });
+  return places;
+}
+
+t.test("stats on the native runtime", { skip: noNetworkReason(), timeout: 600_000 }, async (t) => {
+  const dataDir = mkdtempSync(join(tmpdir(), "skiff-stats-"));
+  mkdirSync(join(dataDir, "images"));
+  writeFileSync(join(dataDir, "images", "busybox.tar"), await imageArchive(busyboxImage()));
+  const skiff = await startSkiff({ dataDir, flags: ["--runtime=native"] });
+  t.teardown(async () => {
+    await skiff.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  await againstKernel(t, skiff, { isBurning: true });
+});
+
+interface DockerStats {
+  readonly cpu_stats: { readonly cpu_usage: { readonly total_usage: number } };
+}
+
+t.test("stats on Docker, against docker stats", { skip: withoutDocker(), timeout: 600_000 }, async (t) => {
+  const docker = await startDocker(t);
+  process.env.DOCKER_HOST = `unix://${docker.socket}`;
+  t.teardown(() => delete process.env.DOCKER_HOST);
+  const skiff = await startSkiff({ flags: ["--runtime=docker"] });
+  t.teardown(async () => {
+    await skiff.stop();
+    skiff.remove();
+  });
+  const places = await againstKernel(t, skiff, { isBurning: false });
+
+  await t.test("docker stats tells the same", async (t) => {
+    const engine = new Engine(docker.socket);
+    t.teardown(() => engine.close());
+    const summary = async () =>
+      JSON.parse(await skiff.kubectl("get", "--raw", `/api/v1/nodes/${skiff.nodeName}/proxy/stats/summary`)) as Summary;
+    const of = ({ pods }: Summary, name: string) =>
+      pods.find(({ podRef }) => podRef.name === "busy")?.containers.find((one) => one.name === name);
+    const id = places.get("burner")?.id ?? "";
+    const counted = async () => {
+      const path = `/containers/${id}/stats?stream=false&one-shot=true`;
+      const { cpu_stats } = (await engine.get(path, {}, within(30_000))) as DockerStats;
+      return cpu_stats.cpu_usage.total_usage;
+    };
+    const before = await counted();
+    // Numbers of a second ago may be shown again: the first that are newer count.
+    const shown = await until("newer numbers", async () => {
+      const usage = of(await summary(), "burner")?.cpu.usageCoreNanoSeconds ?? 0;
+      return usage >= before && usage;
+    });
+    t.ok(shown <= (await counted()), "CPU time lies between two looks of Docker's");
+
+    const args = ["-H", `unix://${docker.socket}`, "stats", "--no-stream", "--no-trunc", "--format", "{{json .}}"];
+    const { stdout } = await promisify(execFile)("docker", args);
+    const rows = stdout.trim().split("\n");
+    const told = rows.map((row) => JSON.parse(row) as { ID: string; MemUsage: string; PIDs: string });
+    const holder = told.find(({ ID }) => ID === places.get("holder")?.id);
+    const [, amount = "0"] = /^([\d.]+)MiB/.exec(holder?.MemUsage ?? "") ?? [];
+    const ours = (of(await summary(), "holder")?.memory.workingSetBytes ?? 0) / mega;
+    t.ok(Math.abs(ours - Number(amount)) < 4, `memory: ${ours.toFixed(1)} MiB here, ${amount} MiB there`);
+    t.equal(holder?.PIDs, "3", "processes");
+  });
+});

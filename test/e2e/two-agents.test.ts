@@ -1,0 +1,130 @@
+// Two agents on one host: side by side with networks of their own, and refused in one line where the second was started by mistake. The
+// first never notices.
+
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { Resolver } from "node:dns/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import t from "tap";
+import { openKernel } from "../../cni/net/kernel.ts";
+import { uninterrupted } from "../../plugins/kit/call.ts";
+import { formatPrefix } from "../../plugins/kit/net/address.ts";
+import { noNetworkReason, playHost } from "../harness/network.ts";
+import { freePort, startSkiff } from "../harness/skiff.ts";
+import { until } from "../harness/until.ts";
+
+const run = promisify(execFile);
+const launcher = join(import.meta.dirname, "../../skiff");
+
+t.test("two agents on one host", { skip: noNetworkReason(), timeout: 600_000 }, async (t) => {
+  await playHost();
+  const kernel = openKernel();
+  t.teardown(() => kernel.close());
+  const first = await startSkiff({ flags: ["--runtime=native"] });
+  t.teardown(async () => {
+    await first.stop();
+    first.remove();
+  });
+  /** What stands in the kernel for pods and services. */
+  const state = async () => ({
+    tables: (await kernel.nft.list("list tables", uninterrupted)).map(({ table }) => (table as { name: string }).name),
+    links: (await kernel.host.listLinks()).map(({ name }) => name).sort(),
+    addresses: (await kernel.host.listAddresses()).map(({ prefix }) => formatPrefix(prefix)).sort(),
+    routes: (await kernel.host.listRoutes(4)).length,
+  });
+  const resolves = async () => {
+    const resolver = new Resolver({ timeout: 2000, tries: 3 });
+    resolver.setServers([first.clusterDns]);
+    return (await resolver.resolve4("kubernetes.default.svc.cluster.local"))[0];
+  };
+  const service = await until("cluster DNS to answer", resolves, 60_000);
+  const before = await until(
+    "the rules of services",
+    async () => {
+      const now = await state();
+      return now.tables.some((name) => name.startsWith("skiff_services")) && now;
+    },
+    60_000,
+  );
+
+  await t.test("the second is refused in one line when its networks are those of the first", async (t) => {
+    const dataDir = mkdtempSync(join(tmpdir(), "skiff-second-"));
+    t.teardown(() => rmSync(dataDir, { recursive: true, force: true }));
+    const other = first.clusterCidr.replace(/^10\./, "172.");
+    for (const [name, cidr, dns] of [
+      ["same networks", first.clusterCidr, first.clusterDns],
+      ["part of the pods' network", first.clusterCidr.replace("/17", "/24"), "10.43.0.10"],
+      ["same DNS address", other, first.clusterDns],
+    ] as const) {
+      const flags = {
+        "data-dir": dataDir,
+        "node-name": first.nodeName,
+        "https-port": await freePort(),
+        "kubelet-port": await freePort(),
+        "healthz-port": 0,
+        "ui-port": 0,
+        "cluster-cidr": cidr,
+        "service-cidr": "10.63.0.0/17",
+        "cluster-dns": dns,
+        runtime: "native",
+        "stop-pods-on-exit": true,
+      };
+      const said = await run(launcher, [
+        "up",
+        ...Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`),
+      ]).then(
+        () => "it did not refuse",
+        (error: { stderr: string }) => error.stderr.trim(),
+      );
+      const lines = said.split("\n").filter((line) => line.startsWith("skiff:"));
+      t.same(lines.length, 1, said);
+      t.match(
+        lines[0],
+        new RegExp(`^skiff: Cannot use the network .*: another agent on this host \\(process ${first.process.pid}\\)`),
+        name,
+      );
+      t.same(await state(), before, `${name}: nothing of the first is touched`);
+    }
+    await run(launcher, [
+      "uninstall",
+      "--this-instance-only",
+      `--data-dir=${dataDir}`,
+      `--cluster-cidr=${first.clusterCidr}`,
+      `--cluster-dns=${first.clusterDns}`,
+      "--runtime=native",
+    ]);
+    t.same(await state(), before, "nor when the second is uninstalled");
+    t.equal(await resolves(), service, "names are resolved as before");
+  });
+
+  await t.test("with networks of its own it runs beside, and takes nothing along when it goes", async (t) => {
+    // A firewall that no rule of ours can reach: the user must hear of it where users look.
+    const hasLegacy = await run("iptables-legacy", ["-P", "FORWARD", "DROP"]).then(
+      () => true,
+      () => false,
+    );
+    const second = await startSkiff({ flags: ["--runtime=native"] });
+    t.teardown(() => second.remove());
+    if (hasLegacy) {
+      const told = await until(
+        "the event of what is wrong with the host's network",
+        () =>
+          second.kubectl(
+            "get",
+            "events",
+            "--field-selector=reason=NetworkProblem,involvedObject.kind=Node",
+            "-o",
+            "jsonpath={.items[*].message}",
+          ),
+        60_000,
+      );
+      t.match(told, /legacy iptables drops.*fix: iptables-legacy -P FORWARD ACCEPT/);
+    }
+    await until("its rules", async () => (await state()).tables.length === before.tables.length + 1, 60_000);
+    await second.stop();
+    t.same(await state(), before);
+    t.equal(await resolves(), service);
+  });
+});

@@ -1,0 +1,89 @@
+// `skiff uninstall` after a service was stopped with its containers running: the machine is as it was before.
+
+import { execFile, spawnSync } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import t from "tap";
+import { instancePaths } from "../../agent/assemble/paths.ts";
+import { masqueradeTable } from "../../cni/bridge/masquerade.ts";
+import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
+import { leaks, machineState } from "../harness/machine-state.ts";
+import { startSkiff } from "../harness/skiff.ts";
+
+const project = join(import.meta.dirname, "../..");
+const runtime = process.versions.deno ? ["run", "-A", "--quiet", "skiff.ts"] : ["skiff.ts"];
+
+async function skiff(args: string[], env: Record<string, string> = {}): Promise<string> {
+  const options = { cwd: project, env: { ...process.env, ...env } };
+  const { stdout } = await promisify(execFile)(process.execPath, [...runtime, ...args], options);
+  return stdout;
+}
+
+t.test("skiff uninstall removes every trace of an instance whose pods run on", async (t) => {
+  const before = machineState();
+  const dataDir = mkdtempSync(join(tmpdir(), "skiff-uninstall-"));
+  t.teardown(() => rmSync(dataDir, { recursive: true, force: true }));
+  mkdirSync(join(dataDir, "images"));
+  writeFileSync(join(dataDir, "images", "busybox.tar"), await imageArchive(busyboxImage()));
+  const running = await startSkiff({ dataDir, flags: ["--runtime=native", "--stop-pods-on-exit=false"] });
+  t.teardown(() => running.kill());
+  const removal = [
+    "uninstall",
+    `--data-dir=${dataDir}`,
+    "--this-instance-only",
+    "--runtime=native",
+    `--cluster-cidr=${running.clusterCidr}`,
+    `--cluster-dns=${running.clusterDns}`,
+  ];
+  await running.apply({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "survivor" },
+    spec: {
+      containers: [{ name: "c", image: busyboxImageName, imagePullPolicy: "Never", command: ["sleep", "100000"] }],
+    },
+  });
+  await running.kubectl("wait", "pod/survivor", "--for=condition=Ready", "--timeout=60s");
+  await t.rejects(skiff(removal), /another Skiff/, "not while it runs");
+  await running.stop();
+  const { bridge } = instancePaths(dataDir);
+  const names = [bridge.replace("skiff-", ""), masqueradeTable(bridge), dataDir];
+  const own = () => leaks(before, machineState()).filter((leak) => names.some((name) => leak.includes(name)));
+  t.ok(
+    own().some((leak) => leak.includes(masqueradeTable(bridge))),
+    "the pod and its network outlived the program",
+  );
+  t.match(await skiff([...removal, "--dry-run"]), new RegExp(`would remove: ${dataDir}`));
+
+  const said = await skiff([...removal, "--keep-data"]);
+  t.match(said, /removing pod default\/survivor/);
+  t.same(own(), [], "the machine is as it was");
+  t.ok(existsSync(join(dataDir, "store", "store.db")), "the data is kept");
+  await skiff(removal);
+  t.notOk(existsSync(dataDir), "and then it is not");
+});
+
+t.test("skiff uninstall removes what install.sh made, and nothing else", async (t) => {
+  const root = mkdtempSync(join(tmpdir(), "skiff-uninstall-"));
+  t.teardown(() => rmSync(root, { recursive: true, force: true }));
+  const source = join(root, "source");
+  mkdirSync(source);
+  // The script of this project, as if it lay beside a small program.
+  writeFileSync(join(source, "skiff"), "", { mode: 0o755 });
+  copyFileSync(join(project, "install.sh"), join(source, "install.sh"));
+  const env = { DESTDIR: root };
+  t.equal(
+    spawnSync("sh", [join(source, "install.sh"), "up", "--force"], { env: { ...process.env, ...env } }).status,
+    0,
+  );
+  const others = join(root, "etc/skiff/notes.txt");
+  writeFileSync(others, "mine");
+  await t.rejects(skiff(["uninstall", `--data-dir=${source}`], env), /no Skiff ever ran on it/);
+  t.ok(existsSync(join(root, "opt/skiff")), "a wrong data dir stops it before anything is removed");
+  await skiff(["uninstall", `--data-dir=${join(root, "never")}`], env);
+  for (const path of ["opt/skiff", "etc/skiff/config.yaml", "etc/systemd/system/skiff.service"])
+    t.notOk(existsSync(join(root, path)), path);
+  t.ok(existsSync(others), "what others put there stays");
+});

@@ -1,0 +1,139 @@
+// Starts a whole Skiff for a test: own data dir, ports, address ranges and node name, so that several run side by side.
+
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { claimName } from "../../plugins/kit/net/claim.ts";
+
+export interface StartOptions {
+  readonly command?: "up" | "server" | "agent";
+  readonly flags?: readonly string[];
+  /** Takes over the data dir of one that was stopped. */
+  readonly dataDir?: string;
+  readonly runtime?: "node" | "deno";
+}
+
+export interface RunningSkiff {
+  readonly dataDir: string;
+  readonly kubeconfig: string;
+  readonly nodeName: string;
+  readonly ports: { readonly https: number; readonly kubelet: number };
+  readonly clusterCidr: string;
+  readonly clusterDns: string;
+  readonly process: ChildProcess;
+  /** The `ready …` line. */
+  readonly ready: string;
+  /** Everything it logged, for a failing test to show. */
+  log(): string;
+  kubectl(...args: string[]): Promise<string>;
+  /** `kubectl apply` of the given objects. */
+  apply(...objects: object[]): Promise<string>;
+  /** SIGTERM, and waits for the end. */
+  stop(): Promise<void>;
+  /** SIGKILL, and waits for the end. */
+  kill(): Promise<void>;
+  /** Removes the data dir. */
+  remove(): void;
+}
+
+const root = join(import.meta.dirname, "../..");
+const run = promisify(execFile);
+
+/** A port that nobody listens on right now. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/**
+ * The second octet of addresses 10.x.0.0/16 that no other test of this machine uses: held by a name that goes with this process.
+ */
+export function freeOctet(): number {
+  const [first, count] = [64, 186];
+  const start = randomInt(count);
+  for (let step = 0; step < count; step++) {
+    const octet = first + ((start + step) % count);
+    if (claimName(`skiff-test 10.${octet}.0.0/16`) !== undefined) return octet;
+  }
+  throw new Error("no address range is free");
+}
+
+/** Resolves when the node is Ready; rejects with what it said when it ends before. */
+export async function startSkiff(options: StartOptions = {}): Promise<RunningSkiff> {
+  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), "skiff-up-"));
+  const octet = freeOctet();
+  const nodeName = `node-${octet}-${randomInt(10_000)}`;
+  const ports = { https: await freePort(), kubelet: await freePort() };
+  const clusterCidr = `10.${octet}.0.0/17`;
+  const clusterDns = `10.${octet}.128.10`;
+  const control = { "https-port": ports.https, "service-cidr": `10.${octet}.128.0/17`, "cluster-cidr": clusterCidr };
+  const node = {
+    "node-name": nodeName,
+    "kubelet-port": ports.kubelet,
+    "healthz-port": 0,
+    "ui-port": 0,
+    "cluster-dns": clusterDns,
+    "stop-pods-on-exit": true,
+  };
+  const command = options.command ?? "up";
+  const flags = { "data-dir": dataDir, ...(command === "agent" ? {} : control), ...(command === "server" ? {} : node) };
+  const args = [
+    ...(options.runtime === "deno" ? ["--deno"] : []),
+    command,
+    ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
+    ...(options.flags ?? []),
+  ];
+  const child = spawn(join(root, "skiff"), args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  const keep = (text: string) => {
+    output = (output + text).slice(-200_000);
+  };
+  child.stderr.setEncoding("utf8").on("data", keep);
+  const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  const ready = await new Promise<string>((resolve, reject) => {
+    let seen = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      keep(text);
+      seen += text;
+      const line = seen.split("\n").find((candidate) => candidate.startsWith("ready"));
+      if (line) resolve(line);
+    });
+    void ended.then(() => reject(new Error(`skiff ended before it was ready:\n${output}`)));
+  });
+  const end = (signal: NodeJS.Signals) => async () => {
+    child.kill(signal);
+    await ended;
+  };
+  const kubeconfig = join(dataDir, "admin.kubeconfig");
+  const kubectl = async (kubectlArgs: readonly string[], input = "") => {
+    const running = run("kubectl", ["--kubeconfig", kubeconfig, ...kubectlArgs], { maxBuffer: 64 << 20 });
+    running.child.stdin?.end(input);
+    return (await running).stdout;
+  };
+  return {
+    dataDir,
+    kubeconfig,
+    nodeName,
+    ports,
+    clusterCidr,
+    clusterDns,
+    process: child,
+    ready,
+    log: () => output,
+    kubectl: (...kubectlArgs) => kubectl(kubectlArgs),
+    apply: (...objects) =>
+      kubectl(["apply", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "List", items: objects })),
+    stop: end("SIGTERM"),
+    kill: end("SIGKILL"),
+    remove: () => rmSync(dataDir, { recursive: true, force: true }),
+  };
+}

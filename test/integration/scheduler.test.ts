@@ -1,0 +1,163 @@
+// The scheduler on a real API server in one process: pods get nodes by the binding subresource, in order of importance.
+
+import t from "tap";
+import { Scheduler } from "../../control/scheduler/scheduler.ts";
+import { uninterrupted } from "../../plugins/kit/call.ts";
+import { ApiClient } from "../../plugins/kit/client/api-client.ts";
+import { systemClock } from "../../plugins/kit/clock.ts";
+import { EventRecorder } from "../../plugins/kit/events.ts";
+import { noLog } from "../../plugins/kit/log.ts";
+import { resources } from "../../plugins/kit/objects/resources.ts";
+import type { Event, Pod } from "../../plugins/kit/objects/types.ts";
+import { createApiServer } from "../../control/api/server.ts";
+import { memoryStore } from "../../plugins/store/memory.ts";
+import { defaultProfile, node, requesting } from "../harness/scheduling.ts";
+import { until } from "../harness/until.ts";
+
+const admin = { name: "admin", groups: ["system:masters", "system:authenticated"] };
+
+async function cluster(t: { teardown(then: () => Promise<void>): void }) {
+  const store = memoryStore();
+  const api = await createApiServer({
+    store,
+    clock: systemClock,
+    log: noLog,
+    authenticators: [],
+    authorizers: [],
+    admission: [],
+  });
+  const client = new ApiClient({ fetch: api.fetchAs(admin), clock: systemClock, log: noLog });
+  const events = new EventRecorder({ client, component: "default-scheduler", clock: systemClock, log: noLog });
+  const context = { client, informers: api.informers, events, clock: systemClock, log: noLog };
+  const scheduler = new Scheduler({ context, profiles: [await defaultProfile()] });
+  const stop = new AbortController();
+  const running = scheduler.run({ signal: stop.signal });
+  t.teardown(async () => {
+    stop.abort();
+    await running;
+    events.close();
+    await api.close();
+    await store.close();
+  });
+  await client.create(
+    resources.namespaces,
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } },
+    uninterrupted,
+  );
+  return {
+    client,
+    addNode: (name: string, cpu = "4") =>
+      client.create(resources.nodes, node(name, {}, { allocatable: { cpu } }) as never, uninterrupted),
+    addPod: (name: string, spec: object) =>
+      client.create(
+        resources.pods,
+        {
+          apiVersion: "v1",
+          kind: "Pod",
+          metadata: { name, namespace: "default" },
+          spec: { containers: [{ name: "c", image: "i" }], ...spec },
+        },
+        uninterrupted,
+        { namespace: "default" },
+      ),
+    get: (name: string) => client.get<Pod>(resources.pods, { namespace: "default", name }, uninterrupted),
+  };
+}
+
+t.test("Scheduler binds pods as soon as a node fits", async (t) => {
+  const { addNode, addPod, get } = await cluster(t);
+  await addPod("early", requesting("1"));
+  await until("the scheduler", async () =>
+    (await get("early")).status?.conditions?.some(({ reason }) => reason === "Unschedulable"),
+  );
+  await addNode("a");
+  await until("the scheduler", async () => (await get("early")).spec?.nodeName === "a");
+  const scheduled = (await get("early")).status?.conditions?.find(({ type }) => type === "PodScheduled");
+  t.equal(scheduled?.status, "True");
+});
+
+t.test("Scheduler tells why a pod waits, in upstream's words", async (t) => {
+  const { client, addNode, addPod } = await cluster(t);
+  await addNode("a", "1");
+  await addPod("big", requesting("2"));
+  const message = await until("the scheduler", async () => {
+    const { items } = await client.list<Event>(resources.events, { namespace: "default" }, uninterrupted);
+    return items.find(({ reason }) => reason === "FailedScheduling")?.message;
+  });
+  t.equal(
+    message,
+    "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+  );
+});
+
+t.test("Scheduler spreads pods and never gives more than a node has", async (t) => {
+  const { client, addNode, addPod } = await cluster(t);
+  await Promise.all([addNode("a", "2"), addNode("b", "2")]);
+  for (let index = 0; index < 6; index++) await addPod(`p${index}`, requesting("1"));
+  const bound = await until("the scheduler", async () => {
+    const { items } = await client.list<Pod>(resources.pods, { namespace: "default" }, uninterrupted);
+    const placed = items.filter(({ spec }) => spec?.nodeName);
+    return placed.length === 4 && items.every((item) => item.spec?.nodeName || item.status?.conditions?.length)
+      ? placed
+      : undefined;
+  });
+  t.same(Object.fromEntries(Map.groupBy(bound, ({ spec }) => spec?.nodeName ?? "")).a?.length, 2);
+});
+
+t.test("Scheduler makes room for a more important pod", async (t) => {
+  const { client, addNode, addPod, get } = await cluster(t);
+  await addNode("a", "1");
+  await addPod("low", { ...requesting("1"), priority: 1 });
+  await until("the scheduler", async () => (await get("low")).spec?.nodeName === "a");
+  await addPod("high", { ...requesting("1"), priority: 100 });
+  const low = await until("the scheduler", async () => {
+    const found = await get("low");
+    return found.metadata.deletionTimestamp ? found : undefined;
+  });
+  t.ok(
+    low.status?.conditions?.some(
+      ({ type, reason }) => type === "DisruptionTarget" && reason === "PreemptionByScheduler",
+    ),
+  );
+  t.equal((await get("high")).status?.nominatedNodeName, "a");
+  await client.delete(resources.pods, { namespace: "default", name: "low" }, uninterrupted, { gracePeriodSeconds: 0 });
+  await until("the scheduler", async () => (await get("high")).spec?.nodeName === "a");
+});
+
+t.test("Scheduler promises each important pod a room of its own", async (t) => {
+  const { client, addNode, addPod } = await cluster(t);
+  const names = ["a", "b", "c"];
+  for (const name of names) {
+    await addNode(name, "1");
+    await addPod(`low-${name}`, { ...requesting("1"), priority: 1 });
+  }
+  const podsWhere = async (is: (pod: Pod) => unknown) =>
+    (await client.list<Pod>(resources.pods, { namespace: "default" }, uninterrupted)).items.filter(is);
+  await until("all nodes to be full", async () => (await podsWhere(({ spec }) => spec?.nodeName)).length === 3);
+  for (const name of names) await addPod(`high-${name}`, { ...requesting("1"), priority: 100 });
+  const promised = await until("three promises", async () => {
+    const found = await podsWhere(({ status }) => status?.nominatedNodeName);
+    return found.length === 3 ? found : undefined;
+  });
+  t.same(new Set(promised.map(({ status }) => status?.nominatedNodeName)), new Set(names));
+});
+
+t.test("Scheduler keeps a promise that it reads from the pod, as after a restart", async (t) => {
+  const { client, addNode, addPod, get } = await cluster(t);
+  await addNode("a", "2");
+  await addPod("low", { ...requesting("1"), priority: 1 });
+  await until("the first to be bound", async () => (await get("low")).spec?.nodeName === "a");
+  // It drives nobody out by itself: only what its status says can keep the room.
+  await addPod("high", { ...requesting("2"), priority: 100, preemptionPolicy: "Never" });
+  const refused = (name: string) => async () =>
+    (await get(name)).status?.conditions?.some(({ type, status }) => type === "PodScheduled" && status === "False");
+  await until("the large one to wait", refused("high"));
+  const body = { status: { nominatedNodeName: "a" } };
+  const at = { namespace: "default", name: "high", subresource: "status" };
+  await client.patch(resources.pods, at, { type: "merge", body }, uninterrupted);
+  await addPod("rival", { ...requesting("1"), priority: 100 });
+  await until("the rival to wait", refused("rival"));
+  t.notOk((await get("rival")).spec?.nodeName, "there is room, but it is promised");
+  await client.delete(resources.pods, { namespace: "default", name: "low" }, uninterrupted, { gracePeriodSeconds: 0 });
+  await until("the large one to get it", async () => (await get("high")).spec?.nodeName === "a");
+});

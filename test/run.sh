@@ -1,0 +1,9 @@
+#!/bin/sh
+# `npm test`: the set-up, the static checks, then every test file; ends with the plain line "N passed, N failed".
+#   sh test/run.sh [--deno] [--long] [path …]      paths narrow it to test files below them
+set -eu
+cd "$(dirname "$0")/.."
+./skiff setup test
+PATH=$PWD/node_modules/.bin:$PATH
+export PATH
+exec node --disable-warning=ExperimentalWarning test/run.ts "$@"
