@@ -63,6 +63,14 @@ port_taken() { # port
   cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk -v port="$hex" '$4 == "0A" { n = split($2, at, ":"); if (at[n] == port) found = 1 } END { exit !found }'
 }
 
+# The one that the service will use: of the settings that are kept, or of those that will be written.
+look_at_port() { # setting, default
+  if [ -e "$config" ]; then port=$(sed -n "s/^$1: *['\"]\{0,1\}\([0-9]*\).*/\1/p" "$config"); else port=$(printf '%s' "$settings" | sed -n "s/^$1=\([0-9]*\)$/\1/p"); fi
+  port=$(printf '%s\n' "$port" | tail -n 1)
+  port=${port:-$2}
+  ! port_taken "$port" || problem "port $port is taken" "see who has it: ss -ltnp sport = :$port; or $([ -e "$config" ] && echo "set $1 in $config" || echo "--set $1=<other>")"
+}
+
 look() {
   [ "$(uname -s)" = Linux ] || fail "this is $(uname -s), and a Kubernetes node needs Linux" "run it on a Linux box or in a Linux VM"
   case $(uname -m) in x86_64 | aarch64) ;; *) fail "this is a $(uname -m) machine, and no current Node exists for it" "use a 64-bit x86 or ARM system" ;; esac
@@ -81,13 +89,14 @@ look() {
   fi
   free=$(df -Pk "${root:-/}" | awk 'NR == 2 { print int($4 / 1024) }')
   [ "$free" -ge 1024 ] || problem "only $free MiB are free on the disk" "remove what is not needed; 1024 MiB is the least"
-  if [ -z "$root" ] && ! systemctl is-active -q skiff.service 2>/dev/null; then
-    for port in 6443 10250; do
-      [ "$mode:$port" != agent:6443 ] || continue
-      [ "$mode:$port" != server:10250 ] || continue
-      if [ ! -e "$config" ] && port_taken "$port"; then problem "port $port is taken" "see who has it: ss -ltnp sport = :$port; or --set $([ "$port" = 6443 ] && echo https || echo kubelet)-port=<other>"; fi
-    done
-  fi
+  # While the service runs, or is about to, they are its own.
+  case ${root:+private}$(systemctl is-active skiff.service 2>/dev/null) in
+    private* | active | activating | reloading | deactivating) ;;
+    *)
+      [ "$mode" = agent ] || look_at_port https-port 6443
+      [ "$mode" = server ] || look_at_port kubelet-port 10250
+      ;;
+  esac
   [ "$problems" = 0 ] || [ -n "$force" ] || [ -n "$dry" ] || fail "nothing was changed" "mend the above, or run again with --force"
 }
 
