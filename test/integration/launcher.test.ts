@@ -3,7 +3,8 @@
 // missing and the exact fix, exits non-zero, and changes nothing.
 
 import { spawnSync } from "node:child_process";
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
@@ -107,4 +108,19 @@ t.test("the second set-up does nothing and needs no network", async (t) => {
   t.equal(result.status, 0);
   t.equal(result.stderr, "");
   t.ok(readdirSync(root).includes("node_modules"));
+});
+
+t.test("the launcher leaves packages that were installed for testing alone, however old npm's record is", async (t) => {
+  const box = freshBox(t, { npm: "exit 1" });
+  mkdirSync(join(box.dir, "node_modules/hono"), { recursive: true });
+  writeFileSync(join(box.dir, "node_modules/.package-lock.json"), "");
+  utimesSync(join(box.dir, "node_modules/.package-lock.json"), 0, 0);
+  t.match(
+    box.run("setup", "run").stderr,
+    /could not install the npm packages/,
+    "nobody noted for which lock file they are",
+  );
+  const noted = spawnSync("cksum", { input: readFileSync(join(root, "package-lock.json")) }).stdout;
+  writeFileSync(join(box.dir, "node_modules/.skiff-test"), noted);
+  t.notMatch(box.run("setup", "run").stderr, /npm/);
 });
