@@ -1,12 +1,13 @@
-// The service in a booted systemd: a Debian system made from its packages, Skiff installed from a release archive, pods that
-// outlive restarts, kills, hangs and a reboot, and an uninstall after which the box is as it was.
+// The service in a booted systemd: a Debian system made from its packages, Skiff installed from a checkout and brought up to date
+// from a release archive, pods that outlive restarts, kills, hangs and a reboot, and an uninstall after which the box is as it was.
 
 import { execFile } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import t, { type Test } from "tap";
 import { type Arch, fillRelease } from "../../release/contents.ts";
+import { readLockFile, runPackages } from "../../release/lock-file.ts";
 import { type BootedBox, bootBox } from "../harness/booted-box.ts";
 import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
 import { until } from "../harness/until.ts";
@@ -32,6 +33,24 @@ async function unpackRelease(root: string): Promise<void> {
   const cache = join(project, ".cache/release");
   const arch = process.arch as Arch;
   fillRelease({ project, arch, images: [image], packages: false, cache, folder: join(root, "srv/skiff") });
+}
+
+/** A checkout on which `skiff setup run` was called while there was a network. */
+async function copyCheckout(root: string): Promise<void> {
+  const folder = join(root, "srv/checkout");
+  const parts = ["skiff", "skiff.ts", "install.sh", "package.json", "package-lock.json", "deno.json", "LICENSE"];
+  parts.push("README.md", "docs", "agent", "control", "cri", "cni", "plugins", "test", "release", ".generated");
+  const packages = runPackages(readLockFile(join(project, "package-lock.json")), process.arch).map(([path]) => path);
+  for (const part of [...parts, ...packages]) {
+    if (!existsSync(join(project, part))) continue; // an optional package of another machine
+    mkdirSync(dirname(join(folder, part)), { recursive: true });
+    cpSync(join(project, part), join(folder, part), {
+      recursive: true,
+      preserveTimestamps: true,
+      verbatimSymlinks: true,
+    });
+  }
+  await run("sh", ["-c", 'cksum <"$0/package-lock.json" >"$0/node_modules/.skiff-run"', folder]);
 }
 
 /** Everything that an installation could leave behind: files, mounts, network, rules, cgroups, processes. */
@@ -75,6 +94,7 @@ t.test("the service in a booted systemd", { timeout: 700_000 }, async (t) => {
   t.teardown(() => box.remove());
   const before = await stateOf(box);
   await unpackRelease(box.root);
+  await copyCheckout(box.root);
   const kubectl = (...args: string[]) =>
     box.outside("kubectl", "--kubeconfig", join(box.root, "var/lib/skiff/admin.kubeconfig"), ...args);
   const property = async (name: string) => (await box.run("systemctl", "show", "skiff", "--value", "-p", name)).trim();
@@ -105,18 +125,28 @@ t.test("the service in a booted systemd", { timeout: 700_000 }, async (t) => {
   });
 
   if (!t.passing()) return;
-  await t.test("install.sh installs and starts it", async (t) => {
-    const said = await box.run("sh", "/srv/skiff/install.sh");
+  await t.test("install.sh installs and starts it from a checkout", async (t) => {
+    const said = await box.run("sh", "/srv/checkout/install.sh");
     t.match(said, /starting the service now, and waiting until it is ready/);
     t.equal(await property("ActiveState"), "active", "ready as soon as the install is done");
     t.match(await box.run("skiff", "status"), /box +Ready/);
     t.match(await box.run("journalctl", "-u", "skiff", "--no-pager"), /ready node=box/, "it logs to the journal");
+    t.ok(existsSync(join(box.root, "opt/skiff/skiff.ts")), "the program is the checkout's");
+    t.notOk(existsSync(join(box.root, "opt/skiff/test")), "without what only tests need");
+    cpSync(join(box.root, "srv/busybox.tar"), join(box.root, "var/lib/skiff/images/busybox.tar"));
     writeFileSync(join(box.root, "srv/pod.json"), JSON.stringify(pod));
     await kubectl("apply", "-f", join(box.root, "srv/pod.json"));
     await podIsReady();
-    const again = await box.run("sh", "/srv/skiff/install.sh");
-    t.match(again, /keeping the settings/, "it runs again without harm");
+  });
+
+  if (!t.passing()) return;
+  await t.test("install.sh of a release archive brings it up to date, without harm to what runs", async (t) => {
+    const untouched = await container();
+    t.match(await box.run("sh", "/srv/skiff/install.sh"), /keeping the settings/);
+    t.notOk(existsSync(join(box.root, "opt/skiff/skiff.ts")), "the program is the archive's");
+    t.equal(await property("ActiveState"), "active");
     await podIsReady();
+    t.equal(await container(), untouched);
   });
 
   if (!t.passing()) return;
