@@ -1,40 +1,34 @@
 // Commands inside a running container, through the OCI runtime's `exec`: to the end with their output, or as a session with streams.
 
-import { randomBytes } from "node:crypto";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { Socket } from "node:net";
-import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ExecSyncRequest, ExecSyncResponse } from "../../api/gen/runtime.js";
 import { firstSize } from "../../api/first-size.ts";
-import type { ExecSession, SessionStreams, TerminalSize } from "../../api/sessions.ts";
+import type { ExecSession, SessionStreams } from "../../api/sessions.ts";
 import type { Call } from "../../../plugins/kit/call.ts";
 import type { Clock } from "../../../plugins/kit/clock.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
 import { libc } from "../kernel/libc.ts";
-import { killTree } from "../../../plugins/kit/platform/processes.ts";
-import { type Channel, gather, reaped, spawn } from "../kernel/spawn.ts";
+import { type Channel, exitCodeOf, gather, reaped, spawn } from "../kernel/spawn.ts";
 import type { Native } from "../native.ts";
 import { noticeExit } from "./container-end.ts";
 import type { ContainerRecord } from "./container-record.ts";
-import type { OciProcess, OciSpec } from "./oci-spec.ts";
+import {
+  type ExecCommand,
+  execCommand,
+  execFailure,
+  killExec,
+  pidOf,
+  removeExecFiles,
+  terminalCommand,
+} from "./exec-command.ts";
 import { terminalSession } from "./terminal-session.ts";
+import { startInTerminal } from "./terminal-start.ts";
 
 const maxOutputBytes = 16 * 1024 * 1024;
 /** What a background child of the command may hold the streams open after its end. */
 const drainMs = 5000;
-/** What an OCI runtime may take to notice the end of its command. */
-const buryMs = 3000;
-
-export interface ExecCommand {
-  readonly path: string;
-  readonly args: string[];
-  readonly env: Record<string, string>;
-  readonly pidFile: string;
-  /** To be removed when it is over. */
-  readonly files: readonly string[];
-}
 
 function runningContainer(native: Native, id: string, doing: string): ContainerRecord {
   const record = native.containers.get(id);
@@ -44,56 +38,6 @@ function runningContainer(native: Native, id: string, doing: string): ContainerR
     "conflict",
     `Cannot ${doing} container "${record.config.metadata?.name}": it is ${record.phase}, not running`,
   );
-}
-
-/** The terminal that a command is given, where it is given one. */
-interface Terminal {
-  readonly size: TerminalSize | undefined;
-}
-
-/**
- * A command is described in a file, like the container's own process, whose user, environment and limits it has. Not every OCI runtime
- * takes those over by itself; and only so a terminal's size is set before the command begins, not some moment after.
- */
-function execCommand(
-  native: Native,
-  record: ContainerRecord,
-  command: readonly string[],
-  terminal?: Terminal,
-): ExecCommand {
-  if (command.length === 0) throw new Fault("invalid", "Cannot run a command: none is given");
-  const { process: own } = JSON.parse(
-    readFileSync(join(native.paths.container(record.id), "config.json"), "utf8"),
-  ) as OciSpec;
-  const described: OciProcess = { ...own, args: [...command], terminal: terminal !== undefined };
-  if (terminal) described.env = [...own.env.filter((text) => !text.startsWith("TERM=")), "TERM=xterm"];
-  if (terminal?.size) described.consoleSize = terminal.size;
-  const [pidFile, file] = [newExecFile(native), newExecFile(native)];
-  writeFileSync(file, JSON.stringify(described), { mode: 0o600 });
-  const args = [`--root=${native.paths.ociState}`, "exec", "--pid-file", pidFile, "--process", file, record.id];
-  return { path: native.programs.oci, args, env: { PATH: process.env.PATH ?? "" }, pidFile, files: [pidFile, file] };
-}
-
-const newExecFile = (native: Native) => join(native.paths.runDir, `exec-${randomBytes(8).toString("hex")}`);
-
-/** The pid of the command itself, or undefined when it never began. */
-function pidOf(pidFile: string): number | undefined {
-  try {
-    return Number(readFileSync(pidFile, "utf8")) || undefined;
-  } catch {
-    // Not written: the command could not be started.
-    return undefined;
-  }
-}
-
-/**
- * Kills the command with all it started. The OCI runtime is let go on for a moment: it is the command's parent, and without it the
- * container's first process would inherit a dead child that it may never bury. Returns what to call when the runtime has ended.
- */
-function killExec(native: Native, command: ExecCommand, runtimePid: number): () => void {
-  const pid = pidOf(command.pidFile);
-  if (pid) killTree(pid);
-  return native.clock.after(pid ? buryMs : 0, () => void libc.kill(-runtimePid, 9));
 }
 
 export async function execSync(native: Native, request: ExecSyncRequest, call: Call): Promise<ExecSyncResponse> {
@@ -134,9 +78,14 @@ export async function execSession(
   if (!session.tty)
     return { exitCode: await holdExec(native, execCommand(native, record, session.command), streams, call) };
   const sizes = await firstSize(streams.resizes, native.clock);
-  const command = execCommand(native, record, session.command, { size: sizes.first });
-  const kill = (runtimePid: number) => killExec(native, command, runtimePid);
-  return { exitCode: await terminalSession(command, streams, sizes, { clock: native.clock, kill }, call) };
+  const command = terminalCommand(native, record, session.command, sizes.first ?? { width: 80, height: 24 });
+  const start = () => startInTerminal(native, command);
+  const kill = (parentPid: number) => killExec(native, command, parentPid);
+  try {
+    return { exitCode: await terminalSession({ clock: native.clock, start, kill }, streams, sizes.later, call) };
+  } finally {
+    removeExecFiles(command);
+  }
 }
 
 /** Runs the command with the streams, or with its output collected; resolves with its exit code when all output was passed on. */
@@ -157,7 +106,7 @@ async function holdExec(
     pid = spawn({ ...command, fds: new Map(channels.map(([fd, channel]) => [fd, channel.childFd])) });
   } catch (error) {
     for (const [, channel] of channels) void channel.socket.then((socket) => socket.destroy());
-    for (const file of command.files) rmSync(file, { force: true });
+    removeExecFiles(command);
     throw error;
   } finally {
     for (const [, channel] of channels) channel.closeChild();
@@ -188,19 +137,13 @@ async function holdExec(
     feeding?.stop();
     await orAfter(native.clock, drainMs, outputs);
     call.signal.throwIfAborted();
-    if (pidOf(command.pidFile) === undefined) {
-      const words = (collected?.stderr ?? Buffer.concat(said)).toString("utf8").trim();
-      throw new Fault(
-        "internal",
-        `Cannot run command: ${runtimeWords(words) || `the OCI runtime ended with ${exitCode}`}`,
-      );
-    }
+    if (pidOf(command) === undefined) throw execFailure(collected?.stderr ?? Buffer.concat(said), exitCode);
     return exitCode;
   } finally {
     call.signal.removeEventListener("abort", kill);
     spare();
     for (const [, channel] of channels) void channel.socket.then((socket) => socket.destroy());
-    for (const file of command.files) rmSync(file, { force: true });
+    removeExecFiles(command);
   }
 }
 
@@ -209,12 +152,6 @@ async function orAfter(clock: Clock, delayMs: number, work: Promise<unknown>): P
   let cancel = () => {};
   const late = new Promise((resolve) => (cancel = clock.after(delayMs, () => resolve(undefined))));
   await Promise.race([work, late]).finally(() => cancel());
-}
-
-/** The last line of what the runtime said, without its log form. */
-function runtimeWords(text: string): string {
-  const line = text.split("\n").at(-1) ?? "";
-  return /msg="((?:[^"\\]|\\.)*)"/.exec(line)?.[1]?.replaceAll('\\"', '"') ?? line;
 }
 
 /** A command may end while a child of its keeps the streams: looked at now and then, until someone else does. */
@@ -226,7 +163,7 @@ async function reapedSlowly(pid: number, isReaped: { yet: boolean }): Promise<nu
     const status = libc.reap(pid);
     if (status === undefined) continue;
     isReaped.yet = true;
-    return (status & 0x7f) === 0 ? (status >> 8) & 0xff : 128 + (status & 0x7f);
+    return exitCodeOf(status);
   }
 }
 

@@ -1,23 +1,23 @@
 import { Readable, Writable } from "node:stream";
 import t from "tap";
 import { systemClock } from "../../../plugins/kit/clock.ts";
+import { shellTerminal } from "../../../test/harness/shell-terminal.ts";
 import { until } from "../../../test/harness/until.ts";
 import { libc } from "../kernel/libc.ts";
 import { terminalSession } from "./terminal-session.ts";
 
-/** A shell in the place of an OCI runtime. */
-function session(script: string, stdout: Writable, signal: AbortSignal) {
-  let pid = 0;
-  const kill = (runtimePid: number) => {
-    pid = runtimePid;
-    libc.kill(runtimePid, 9);
+/** A shell in the place of a container's command. */
+async function session(script: string, stdout: Writable, signal: AbortSignal) {
+  let killed = 0;
+  const kill = (parentPid: number) => {
+    killed = parentPid;
+    libc.kill(parentPid, 9);
     return () => {};
   };
-  const env = { PATH: process.env.PATH ?? "" };
-  const command = { path: "/bin/sh", args: ["-c", script], env, pidFile: "", files: [] };
-  const sizes = { later: Readable.from([]) };
-  const ended = terminalSession(command, { stdout }, sizes, { clock: systemClock, kill }, { signal });
-  return { ended, killed: () => pid };
+  const { fd, pid, exit } = await shellTerminal(script);
+  const start = () => ({ pid, terminal: Promise.resolve(fd), exit });
+  const ended = terminalSession({ clock: systemClock, start, kill }, { stdout }, Readable.from([]), { signal });
+  return { ended, killed: () => killed };
 }
 
 /** Takes the first bytes and never asks for more. */
@@ -33,7 +33,7 @@ function fullListener() {
 t.test("terminalSession() ends when stopped, although nobody takes what is said", async (t) => {
   const stop = new AbortController();
   const { seen, stream } = fullListener();
-  const { ended, killed } = session("while :; do echo more; done", stream, stop.signal);
+  const { ended, killed } = await session("while :; do echo more; done", stream, stop.signal);
   const rejected = t.rejects(ended, { message: "enough" });
   await until("the first words", () => seen.bytes > 0);
   stop.abort(new Error("enough"));
@@ -43,7 +43,7 @@ t.test("terminalSession() ends when stopped, although nobody takes what is said"
 
 t.test("terminalSession() goes on when the listener goes away", async (t) => {
   const { seen, stream } = fullListener();
-  const { ended } = session("head -c 300000 /dev/zero; exit 4", stream, new AbortController().signal);
+  const { ended } = await session("head -c 300000 /dev/zero; exit 4", stream, new AbortController().signal);
   await until("the first words", () => seen.bytes > 0);
   stream.destroy();
   t.equal(await ended, 4);

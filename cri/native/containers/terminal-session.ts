@@ -1,47 +1,53 @@
-// A session with a terminal: a pseudo-terminal whose other side is the OCI runtime's `exec --tty`.
+// A session with a terminal: what the client types and what the command says, byte for byte.
 
-import { rmSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
-import type { Sizes } from "../../api/first-size.ts";
-import type { SessionStreams } from "../../api/sessions.ts";
+import type { SessionStreams, TerminalSize } from "../../api/sessions.ts";
 import type { Call } from "../../../plugins/kit/call.ts";
 import type { Clock } from "../../../plugins/kit/clock.ts";
-import { openTerminal, type Terminal } from "../kernel/terminal.ts";
-import type { ExecCommand } from "./container-exec.ts";
+import { holdTerminal, type Terminal } from "../kernel/terminal.ts";
+import type { StartedInTerminal } from "./terminal-start.ts";
 
 export interface TerminalHost {
   readonly clock: Clock;
-  /** Kills the command below this OCI runtime; returns what to call when the runtime has ended. */
-  kill(runtimePid: number): () => void;
+  start(): StartedInTerminal;
+  /** Kills the command of this parent; returns what to call when the parent has ended. */
+  kill(parentPid: number): () => void;
 }
 
 export async function terminalSession(
-  command: ExecCommand,
+  host: TerminalHost,
   { stdin, stdout }: SessionStreams,
-  { first, later }: Sizes,
-  { clock, kill }: TerminalHost,
+  sizes: AsyncIterable<TerminalSize>,
   call: Call,
 ): Promise<number> {
   call.signal.throwIfAborted();
-  const size = first ?? { width: 80, height: 24 };
-  const terminal = await openTerminal({ ...command, size, isRaw: true }, clock);
-  const forget = show(terminal, stdout);
+  const started = host.start();
   let spare = () => {};
-  const onAbort = () => {
-    spare = kill(terminal.pid);
+  let forget = () => {};
+  let stopTyping = () => {};
+  const stop = () => {
+    spare = host.kill(started.pid);
     forget();
   };
-  call.signal.addEventListener("abort", onAbort, { once: true });
-  if (call.signal.aborted) onAbort();
-  const stopTyping = stdin ? type(stdin, terminal) : () => {};
-  void followSizes(later, (width, height) => terminal.resize({ width, height }));
+  let hasEnded = false;
+  void started.exit.then(() => (hasEnded = true));
+  call.signal.addEventListener("abort", stop, { once: true });
   try {
+    const terminal = await holdTerminal(await started.terminal, started.exit, host.clock);
+    forget = show(terminal, stdout);
+    if (call.signal.aborted) forget();
+    stopTyping = stdin ? type(stdin, terminal) : stopTyping;
+    void followSizes(sizes, (width, height) => terminal.resize({ width, height }));
     return await terminal.ended;
+  } catch (error) {
+    // Whatever of it began has nobody to talk to.
+    if (!hasEnded && !call.signal.aborted) stop();
+    await started.exit;
+    throw error;
   } finally {
-    call.signal.removeEventListener("abort", onAbort);
+    call.signal.removeEventListener("abort", stop);
     spare();
     stopTyping();
-    for (const file of command.files) rmSync(file, { force: true });
     call.signal.throwIfAborted();
   }
 }

@@ -221,11 +221,15 @@ export async function gather(socket: Socket, limit: number): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
+/** 128 + signal where a signal ended it. */
+export const exitCodeOf = (waitStatus: number): number =>
+  (waitStatus & 0x7f) === 0 ? (waitStatus >> 8) & 0xff : 128 + (waitStatus & 0x7f);
+
 /** The exit code of a child of ours that is ending, or has ended. */
 export async function reaped(pid: number): Promise<number> {
   for (let delayMs = 0; ; delayMs = Math.min(delayMs * 2 + 1, 50)) {
     const status = libc.reap(pid);
-    if (status !== undefined) return (status & 0x7f) === 0 ? (status >> 8) & 0xff : 128 + (status & 0x7f);
+    if (status !== undefined) return exitCodeOf(status);
     await new Promise((resolve) => (delayMs === 0 ? setImmediate(resolve) : setTimeout(resolve, delayMs)));
   }
 }

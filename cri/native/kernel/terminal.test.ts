@@ -1,14 +1,14 @@
 import t from "tap";
+import { shellTerminal } from "../../../test/harness/shell-terminal.ts";
 import { until } from "../../../test/harness/until.ts";
 import { type Clock, FakeClock, systemClock } from "../../../plugins/kit/clock.ts";
 import { libc } from "./libc.ts";
-import { openTerminal, silenceMs, type Terminal } from "./terminal.ts";
+import { holdTerminal, silenceMs, type Terminal } from "./terminal.ts";
 
-const size = { width: 80, height: 24 };
-const env = { PATH: process.env.PATH ?? "" };
-
-const inTerminal = (script: string, clock: Clock = systemClock) =>
-  openTerminal({ path: "/bin/sh", args: ["-c", script], env, size }, clock);
+async function inTerminal(script: string, clock: Clock = systemClock): Promise<Terminal & { readonly pid: number }> {
+  const { fd, pid, exit } = await shellTerminal(script);
+  return { ...(await holdTerminal(fd, exit, clock)), pid };
+}
 
 const isRunning = (pid: number) => libc.kill(pid, 0);
 
@@ -18,7 +18,7 @@ function heard({ stream }: Terminal): () => string {
   return () => Buffer.concat(chunks).toString();
 }
 
-t.test("openTerminal() gives a terminal of the size, and tells the exit code", async (t) => {
+t.test("holdTerminal() gives a terminal of the size, and tells the exit code", async (t) => {
   const terminal = await inTerminal("stty size; exit 7");
   const text = heard(terminal);
   t.equal(await terminal.ended, 7);
@@ -29,7 +29,7 @@ t.test("openTerminal() gives a terminal of the size, and tells the exit code", a
   t.equal(await killed.ended, 137);
 });
 
-t.test("openTerminal() loses nothing although this process sleeps over the program's end", async (t) => {
+t.test("holdTerminal() loses nothing although this process sleeps over the program's end", async (t) => {
   const terminal = await inTerminal("printf 'begin %s' $$; head -c 2000 /dev/zero | tr '\\0' x; printf end");
   const text = heard(terminal);
   const deadline = Date.now() + 60_000;
@@ -41,7 +41,7 @@ t.test("openTerminal() loses nothing although this process sleeps over the progr
   t.match(text(), /^begin \d+x{2000}end$/);
 });
 
-t.test("openTerminal() waits for a slow listener", async (t) => {
+t.test("holdTerminal() waits for a slow listener", async (t) => {
   const terminal = await inTerminal("head -c 200000 /dev/zero | tr '\\0' x; printf end");
   let bytes = 0;
   let last = "";
@@ -56,7 +56,7 @@ t.test("openTerminal() waits for a slow listener", async (t) => {
   t.equal(last, "end");
 });
 
-t.test("openTerminal() waits for a listener that stops at the end for long", async (t) => {
+t.test("holdTerminal() waits for a listener that stops at the end for long", async (t) => {
   const terminal = await inTerminal(
     "printf one; read line; printf two; head -c 1000 /dev/zero | tr '\\0' x; printf end",
   );
@@ -72,7 +72,7 @@ t.test("openTerminal() waits for a listener that stops at the end for long", asy
   t.match(text(), /^one\r\ntwox{1000}end$/);
 });
 
-t.test("openTerminal() does not wait for ever for what the program left behind", async (t) => {
+t.test("holdTerminal() does not wait for ever for what the program left behind", async (t) => {
   const clock = new FakeClock();
   const terminal = await inTerminal("trap '' HUP; sleep 543 & echo $!", clock);
   const text = heard(terminal);
@@ -88,7 +88,7 @@ t.test("openTerminal() does not wait for ever for what the program left behind",
   t.equal(await ended, 0);
 });
 
-t.test("openTerminal() passes on what is typed, up to the end-of-file character", async (t) => {
+t.test("holdTerminal() passes on what is typed, up to the end-of-file character", async (t) => {
   const terminal = await inTerminal("stty -echo; echo ready; cat; stty size");
   const text = heard(terminal);
   await until("the program", () => text().includes("ready"));
@@ -98,14 +98,4 @@ t.test("openTerminal() passes on what is typed, up to the end-of-file character"
   terminal.stream.write("\x04");
   t.equal(await terminal.ended, 0);
   t.equal(text(), "ready\r\ntyped\r\n50 132\r\n");
-});
-
-t.test("openTerminal() passes keys as they are where asked, without an echo", async (t) => {
-  const script = "until stty -a | grep -q -- -icanon; do sleep 0.01; done; echo ready; head -c 3 | od -An -tx1";
-  const terminal = await openTerminal({ path: "/bin/sh", args: ["-c", script], env, size, isRaw: true }, systemClock);
-  const text = heard(terminal);
-  await until("the program", () => text() === "ready\r\n");
-  terminal.stream.write("\x04\r\x03");
-  t.equal(await terminal.ended, 0);
-  t.equal(text(), "ready\r\n 04 0d 03\r\n");
 });

@@ -1,8 +1,8 @@
 // Starts the process that holds a pod's shared process namespace, and ends it. The only process a sandbox ever has of its own.
 
-import { chmodSync, existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { installedProgram } from "../kernel/installed-program.ts";
 import { cloneFlags, libc, openFlags } from "../kernel/libc.ts";
 import { hold } from "../kernel/namespaces.ts";
 import { nameProcess, type ProcessName, signalProcess } from "../../../plugins/kit/platform/processes.ts";
@@ -36,16 +36,7 @@ export function emptyFolder(nsFolder: string): string {
 
 /** Where its program is, written there on first use. */
 export function installHolder(root: string): string {
-  const path = join(root, "bin", "hold");
-  if (existsSync(path)) return path;
-  const program = holderProgram();
-  if (!program)
-    throw new Fault("unsupported", `Cannot share a process namespace: not known for ${process.arch} processors`);
-  mkdirSync(join(root, "bin"), { recursive: true, mode: 0o700 });
-  writeFileSync(`${path}.tmp`, program);
-  chmodSync(`${path}.tmp`, 0o555);
-  renameSync(`${path}.tmp`, path);
-  return path;
+  return installedProgram(root, "hold", holderProgram, "share a process namespace");
 }
 
 /** Ends it, and with it every process of the namespace. Idempotent. */
