@@ -21,8 +21,8 @@ export interface CapacityInput {
   readonly reserved: readonly ResourceList[];
   /** The hard eviction threshold of memory, never promised to pods. */
   readonly evictionMemoryBytes: bigint;
-  /** Devices and other countable things. */
-  readonly extended: Readonly<Record<string, number>>;
+  /** Devices and other countable things: all of them, and those that work. */
+  readonly extended: Readonly<Record<string, { readonly capacity: number; readonly allocatable: number }>>;
 }
 
 export function capacityOf(input: CapacityInput): { capacity: ResourceList; allocatable: ResourceList } {
@@ -34,7 +34,8 @@ export function capacityOf(input: CapacityInput): { capacity: ResourceList; allo
   const storage = BigInt(Math.floor(input.storageBytes));
   const shared: ResourceList = { pods: String(input.maxPods) };
   for (const { size, bytes: amount } of machine.hugepages) shared[`hugepages-${sizeName(size)}`] = binary(amount);
-  for (const [name, count] of Object.entries(input.extended)) shared[name] = String(count);
+  const extended = (of: "capacity" | "allocatable"): ResourceList =>
+    Object.fromEntries(Object.entries(input.extended).map(([name, count]) => [name, String(count[of])]));
   const memory = machine.memoryBytes - bytes("memory") - input.evictionMemoryBytes - hugepages;
   return {
     capacity: {
@@ -42,6 +43,7 @@ export function capacityOf(input: CapacityInput): { capacity: ResourceList; allo
       memory: kibi(machine.memoryBytes),
       "ephemeral-storage": kibi(storage),
       ...shared,
+      ...extended("capacity"),
     },
     allocatable: {
       cpu: formatQuantity(quantityOfMilli(atLeastZero(BigInt(machine.cpus) * 1000n - milli))),
@@ -49,6 +51,7 @@ export function capacityOf(input: CapacityInput): { capacity: ResourceList; allo
       // A tenth stays free, as eviction keeps it.
       "ephemeral-storage": String(atLeastZero((storage * 9n) / 10n - bytes("ephemeral-storage"))),
       ...shared,
+      ...extended("allocatable"),
     },
   };
 }

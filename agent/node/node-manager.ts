@@ -34,7 +34,7 @@ export interface NodeManagerOptions {
   readonly maxPods: number;
   readonly reserved: CapacityInput["reserved"];
   readonly evictionMemoryBytes: bigint;
-  readonly extended: () => Readonly<Record<string, number>>;
+  readonly extended: () => CapacityInput["extended"];
   readonly pressure: () => Pressure;
   readonly troubles: () => readonly string[];
   readonly volumesInUse: () => readonly string[];

@@ -18,10 +18,11 @@ t.test("capacityOf() sets aside what is reserved", async (t) => {
     maxPods: 110,
     reserved: [{ cpu: "500m", memory: "100Mi" }, { memory: "24Mi" }],
     evictionMemoryBytes: 100n << 20n,
-    extended: { "skiff.dev/serial": 2 },
+    extended: { "skiff.dev/serial": { capacity: 3, allocatable: 2 } },
   });
-  t.match(capacity, { cpu: "4", memory: "1048576Ki", pods: "110", "hugepages-2Mi": "4Mi", "skiff.dev/serial": "2" });
+  t.match(capacity, { cpu: "4", memory: "1048576Ki", pods: "110", "hugepages-2Mi": "4Mi", "skiff.dev/serial": "3" });
   t.match(allocatable, { cpu: "3500m", memory: `${(1024 - 124 - 100 - 4) * 1024}Ki`, "ephemeral-storage": "900" });
+  t.equal(allocatable["skiff.dev/serial"], "2", "only what works");
 });
 
 t.test("nodeAddresses() prefers what was said, then the default route", async (t) => {

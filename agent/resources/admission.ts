@@ -22,14 +22,18 @@ export function admissionVerdict(
 ): Verdict | undefined {
   const { allocatable } = facts;
   const mostPods = Number(allocatable["pods"] ?? "110");
-  if (others.length + 1 > mostPods) return refused("OutOfpods", "pods", 1n, BigInt(others.length), BigInt(mostPods));
+  if (others.length + 1 > mostPods) {
+    return refused("pods", 1n, BigInt(others.length), BigInt(mostPods));
+  }
   if (!isCriticalPod(pod)) {
     const wanted = requestsOf(pod);
     for (const [name, amount] of wanted) {
       if (amount === 0n) continue;
       const capacity = allocatable[name] === undefined ? 0n : quantityMilli(parseQuantity(allocatable[name]));
       const used = others.reduce((sum, other) => sum + (requestsOf(other).get(name) ?? 0n), 0n);
-      if (used + amount > capacity) return refused(`OutOf${name}`, name, amount, used, capacity);
+      // CPUs are told in thousandths, everything else whole.
+      const told = (milli: bigint) => (name === "cpu" ? milli : milli / 1000n);
+      if (used + amount > capacity) return refused(name, told(amount), told(used), told(capacity));
     }
   }
   const node = {
@@ -72,9 +76,9 @@ function forbiddenSysctl(pod: AgentPod, allowed: readonly string[]): string | un
   return undefined;
 }
 
-function refused(reason: string, resource: string, requested: bigint, used: bigint, capacity: bigint): Verdict {
+function refused(resource: string, requested: bigint, used: bigint, capacity: bigint): Verdict {
   const message = `Pod was rejected: Node didn't have enough resource: ${resource}, requested: ${requested}, used: ${used}, capacity: ${capacity}`;
-  return { reason, message };
+  return { reason: `OutOf${resource}`, message };
 }
 
 /** In thousandths; init containers count by their peak, sidecars beside the regular ones. */

@@ -31,6 +31,17 @@ t.test("CpuManager gives whole CPUs to guaranteed containers only", async (t) =>
   t.equal(cpus.allot(part, container(part)), "0,3");
   cpus.release("uid-whole");
   t.same(told, ["0,3", "0-3"]);
+  const both = testPod("both", {
+    initContainers: [
+      { name: "first", image: "x", resources: { limits: { cpu: "3", memory: "1Gi" } } },
+      { name: "side", image: "x", restartPolicy: "Always", resources: { limits: { cpu: "1", memory: "1Gi" } } },
+    ],
+    containers: limits({ cpu: "2", memory: "1Gi" }),
+  });
+  const [first, side] = both.spec.initContainers ?? [];
+  t.equal(cpus.allot(both, first ?? { name: "first" }), "1-3");
+  t.equal(cpus.allot(both, side ?? { name: "side" }), "1", "the init container has ended");
+  t.equal(cpus.allot(both, container(both)), "2-3", "the sidecar runs on");
   t.equal(new CpuManager({ policy: "none", reserved: [], onShared: () => {} }).allot(whole, container(whole)), "");
 });
 
@@ -51,7 +62,7 @@ t.test("DeviceManager gives each device once and remembers", async (t) => {
     return manager;
   };
   const first = open();
-  t.same(first.counts(), { "skiff.dev/serial": 2 });
+  t.same(first.counts(), { "skiff.dev/serial": { capacity: 3, allocatable: 2 } });
   const pods = ["p", "q", "r"].map((name) => testPod(name, { containers: limits({ "skiff.dev/serial": "1" }) }));
   const allot = async (manager: DeviceManager, index: number) => {
     const pod = pods[index] ?? testPod("none");
@@ -65,6 +76,42 @@ t.test("DeviceManager gives each device once and remembers", async (t) => {
   t.same(await allot(second, 1), ["/dev/b"], "after a restart of the agent");
   second.release("uid-p");
   t.same(await allot(second, 2), ["/dev/a"]);
+});
+
+t.test("DeviceManager hands an init container's devices on, asks a provider once, and gives none twice", async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "skiff-devices-"));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  const asked: (readonly string[])[] = [];
+  const manager = new DeviceManager(join(dir, "devices.json"));
+  manager.add({
+    resource: "x.dev/y",
+    devices: () => ["a", "b", "c"].map((id) => ({ id, isHealthy: true })),
+    async allocate(ids) {
+      await new Promise((resolve) => setImmediate(resolve));
+      asked.push(ids);
+      return { environment: new Map([["IDS", ids.join()]]) };
+    },
+  });
+  const idsFor = async (from: DeviceManager, pod: ReturnType<typeof testPod>, name: string) => {
+    const container = [...(pod.spec.initContainers ?? []), ...pod.spec.containers].find((own) => own.name === name);
+    const [part] = await from.allot(pod, container ?? { name }, uninterrupted);
+    return part?.environment?.get("IDS");
+  };
+  const asking = (name: string, more: object = {}) => ({ ...limits({ "x.dev/y": "1" })[0], ...more, name });
+  const pod = testPod("p", {
+    initContainers: [asking("init"), asking("side", { restartPolicy: "Always" })],
+    containers: [asking("main")],
+  });
+  t.equal(await idsFor(manager, pod, "init"), "a");
+  t.equal(await idsFor(manager, pod, "side"), "a", "the init container has ended");
+  t.equal(await idsFor(manager, pod, "main"), "b", "the sidecar runs on");
+  t.equal(await idsFor(manager, pod, "main"), "b");
+  t.equal(asked.length, 3, "a restart asks nobody");
+  const others = ["q", "r"].map((name) => testPod(name, { containers: limits({ "x.dev/y": "1" }) }));
+  const raced = await Promise.allSettled(others.map((other) => idsFor(manager, other, "main")));
+  t.match(raced, [{ value: "c" }, { reason: /0 are free/ }], "two at once");
+  const second = new DeviceManager(join(dir, "devices.json"));
+  t.equal(await idsFor(second, pod, "main"), "b", "with the provider not back yet after a restart of the agent");
 });
 
 t.test("admissionVerdict()", async (t) => {
@@ -81,6 +128,10 @@ t.test("admissionVerdict()", async (t) => {
   t.equal(verdict(asks("a", { cpu: "600m" })), undefined);
   t.equal(verdict(asks("a", { cpu: "600m" }), asks("b", { cpu: "600m" })), "OutOfcpu");
   t.equal(verdict(asks("a", { "x.dev/y": "1" }), asks("b", { "x.dev/y": "1" })), "OutOfx.dev/y");
+  t.match(
+    admissionVerdict(asks("a", { "x.dev/y": "1" }), [asks("b", { "x.dev/y": "1" })], facts)?.message,
+    /x\.dev\/y, requested: 1, used: 1, capacity: 1$/,
+  );
   t.equal(verdict(asks("a", { "no.dev/such": "1" })), "OutOfno.dev/such");
   t.equal(verdict(testPod("a"), testPod("b"), testPod("c")), "OutOfpods");
   t.equal(verdict(asks("a", {}, { nodeSelector: { disk: "hdd" } })), "NodeAffinity");

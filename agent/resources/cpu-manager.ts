@@ -56,9 +56,12 @@ export class CpuManager {
     if (known) return formatCpus(known);
     const wanted = wholeCpus(pod, container);
     const { reserved } = this.#options;
-    const free = this.shared().filter((cpu) => !reserved.includes(cpu));
+    const shared = this.shared();
+    const inherited = this.#inheritable(pod);
+    const free = [...inherited, ...shared.filter((cpu) => !reserved.includes(cpu))];
     // One CPU always stays for everybody else.
-    if (wanted === 0 || free.length < wanted || this.shared().length - wanted < 1) return formatCpus(this.shared());
+    const fromShared = Math.max(0, wanted - inherited.length);
+    if (wanted === 0 || free.length < wanted || shared.length - fromShared < 1) return formatCpus(shared);
     const own = free.slice(0, wanted);
     this.#own.set(key, own);
     this.#options.onShared(formatCpus(this.shared()));
@@ -80,6 +83,19 @@ export class CpuManager {
     for (const key of this.#own.keys())
       if (key.startsWith(`${podUid}/`)) isChanged = this.#own.delete(key) || isChanged;
     if (isChanged) this.#options.onShared(formatCpus(this.shared()));
+  }
+
+  /** CPUs of init containers that have ended by the time another container of the pod starts; sidecars run on. */
+  #inheritable(pod: AgentPod): number[] {
+    const ending = new Set(
+      (pod.spec.initContainers ?? [])
+        .filter(({ restartPolicy }) => restartPolicy !== "Always")
+        .map(({ name }) => `${pod.metadata.uid}/${name}`),
+    );
+    const ofPod = [...this.#own].filter(([key]) => key.startsWith(`${pod.metadata.uid}/`));
+    const kept = new Set(ofPod.filter(([key]) => !ending.has(key)).flatMap(([, cpus]) => cpus));
+    const left = ofPod.filter(([key]) => ending.has(key)).flatMap(([, cpus]) => cpus);
+    return [...new Set(left)].filter((cpu) => !kept.has(cpu));
   }
 
   shared(): number[] {

@@ -23,6 +23,7 @@ import type { VolumeManager } from "../volumes/contract.ts";
 import { admissionVerdict } from "./admission.ts";
 import { openCgroupFiles } from "./cgroup-files.ts";
 import { CpuManager, parseCpus } from "./cpu-manager.ts";
+import type { DeviceCount } from "./devices/contract.ts";
 import { DeviceManager } from "./devices/device-manager.ts";
 import { hostDeviceProvider } from "./devices/host-devices.ts";
 import { Eviction } from "./eviction.ts";
@@ -59,7 +60,7 @@ export interface AgentResources extends NodeResources {
   cgroupParent(pod: AgentPod): string;
   /** Uids of pods that have cgroups but may be long gone. */
   podsWithCgroups(): readonly string[];
-  extended(): Readonly<Record<string, number>>;
+  extended(): Readonly<Record<string, DeviceCount>>;
   pressure(): Pressure;
   troubles(): readonly string[];
   run(call: Call): Promise<void>;
@@ -181,11 +182,11 @@ export async function openResources(options: ResourcesOptions): Promise<AgentRes
 
 /** Loaded only where a folder for them is set. */
 async function runDevicePlugins(options: ResourcesOptions, devices: DeviceManager, call: Call): Promise<void> {
-  const { config, log, onNews } = options;
+  const { config, clock, log, onNews } = options;
   if (!config.devicePluginDir) return;
   const { DevicePlugins } = await import("./devices/device-plugins.ts");
   const { sockets } = options;
-  await new DevicePlugins({ dir: config.devicePluginDir, sockets, devices, log, onChange: onNews }).run(call);
+  await new DevicePlugins({ dir: config.devicePluginDir, sockets, devices, clock, log, onChange: onNews }).run(call);
 }
 
 async function endAll(options: ResourcesOptions, which: (pod: AgentPod) => boolean, call: Call): Promise<void> {

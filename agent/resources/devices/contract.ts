@@ -14,6 +14,14 @@ export interface DeviceProvider {
   devices(): readonly DeviceState[];
   /** Which of the free ones to take, where the provider has a preference. */
   prefer?(available: readonly string[], count: number, call: Call): Promise<readonly string[]>;
-  /** What a container must be given for these devices. Called again with the same ids when a container restarts. */
+  /** What a container must be given for these devices. Asked once; the answer is remembered for as long as the pod has them. */
   allocate(ids: readonly string[], call: Call): Promise<Partial<Allotment>>;
+  /** Gets the devices ready; called before every start of the container. */
+  prepare?(ids: readonly string[], call: Call): Promise<void>;
+}
+
+/** What the node says of a resource: all devices that there are, and those that work. */
+export interface DeviceCount {
+  readonly capacity: number;
+  readonly allocatable: number;
 }

@@ -8,14 +8,22 @@ import type { Container } from "../../../plugins/kit/objects/types.ts";
 import { parseQuantity, quantityValue } from "../../../plugins/kit/quantity.ts";
 import { type AgentPod, podName } from "../../pods/agent-pod.ts";
 import type { Allotment } from "../../pods/deps.ts";
-import type { DeviceProvider } from "./contract.ts";
+import type { DeviceCount, DeviceProvider } from "./contract.ts";
 
-/** Pod uid, container name, resource: device ids. */
-type Allocations = Record<string, Record<string, Record<string, string[]>>>;
+/** Which devices a container has, and what it was given for them; an environment does not fit into JSON as a map. */
+interface Given extends Partial<Omit<Allotment, "environment">> {
+  readonly ids: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** Pod uid, container name, resource. */
+type Allocations = Record<string, Record<string, Record<string, Given>>>;
 
 export class DeviceManager {
   readonly #path: string;
   readonly #providers = new Map<string, DeviceProvider>();
+  /** Ends when the last question of a device of that resource is settled: two containers must not be given the same one. */
+  readonly #turns = new Map<string, Promise<unknown>>();
   #allocations: Allocations;
 
   constructor(path: string) {
@@ -27,28 +35,32 @@ export class DeviceManager {
     this.#providers.set(provider.resource, provider);
   }
 
-  remove(resource: string): void {
-    this.#providers.delete(resource);
-  }
-
-  /** Healthy devices by resource, for the node's status. */
-  counts(): Record<string, number> {
-    const counts: Record<string, number> = {};
+  /** By resource, for the node's status. */
+  counts(): Record<string, DeviceCount> {
+    const counts: Record<string, DeviceCount> = {};
     for (const [resource, provider] of this.#providers) {
-      counts[resource] = provider.devices().filter(({ isHealthy }) => isHealthy).length;
+      const devices = provider.devices();
+      counts[resource] = {
+        capacity: devices.length,
+        allocatable: devices.filter(({ isHealthy }) => isHealthy).length,
+      };
     }
     return counts;
   }
 
-  /** What the container gets; the same again when it restarts. Fault `unavailable` when there are not enough. */
+  /** What the container gets; the same again when it restarts, even while its provider is away. Fault `unavailable` when there are not enough. */
   async allot(pod: AgentPod, container: Container, call: Call): Promise<Partial<Allotment>[]> {
     const parts: Partial<Allotment>[] = [];
     for (const [resource, text] of Object.entries(container.resources?.limits ?? {})) {
+      const known = this.#allocations[pod.metadata.uid]?.[container.name]?.[resource];
       const provider = this.#providers.get(resource);
       const count = Number(quantityValue(parseQuantity(text)));
-      if (!provider || count === 0) continue;
-      const ids = await this.#idsFor(provider, pod, container, count, call);
-      parts.push(await provider.allocate(ids, call));
+      if (count === 0 || (!known && !provider)) continue;
+      const give = () => this.#give(provider as DeviceProvider, pod, container, count, call);
+      const given = known ?? (await this.#inTurn(resource, give));
+      await provider?.prepare?.(given.ids, call);
+      const { ids: _ids, environment, ...rest } = given;
+      parts.push({ ...rest, ...(environment ? { environment: new Map(Object.entries(environment)) } : {}) });
     }
     return parts;
   }
@@ -64,17 +76,27 @@ export class DeviceManager {
     for (const uid of Object.keys(this.#allocations)) if (!podUids.has(uid)) this.release(uid);
   }
 
-  async #idsFor(
+  #inTurn<T>(resource: string, work: () => Promise<T>): Promise<T> {
+    const turn = (this.#turns.get(resource) ?? Promise.resolve()).then(work);
+    // Whoever comes next does not care how this one ended; the caller does.
+    this.#turns.set(
+      resource,
+      turn.catch(() => {}),
+    );
+    return turn;
+  }
+
+  async #give(
     provider: DeviceProvider,
     pod: AgentPod,
     container: Container,
     count: number,
     call: Call,
-  ): Promise<readonly string[]> {
+  ): Promise<Given> {
+    const { resource } = provider;
     const { uid } = pod.metadata;
-    const known = this.#allocations[uid]?.[container.name]?.[provider.resource];
-    if (known) return known;
-    const taken = new Set(this.#taken(provider.resource));
+    const inherited = this.#inheritable(pod, resource);
+    const taken = new Set(this.#taken(resource).filter((id) => !inherited.has(id)));
     const free = provider
       .devices()
       .filter(({ id, isHealthy }) => isHealthy && !taken.has(id))
@@ -82,21 +104,39 @@ export class DeviceManager {
     if (free.length < count) {
       throw new Fault(
         "unavailable",
-        `Cannot start container "${container.name}" in pod "${podName(pod)}": it needs ${count} of ${provider.resource}, ${free.length} are free`,
+        `Cannot start container "${container.name}" in pod "${podName(pod)}": it needs ${count} of ${resource}, ${free.length} are free`,
       );
     }
-    const preferred = (await provider.prefer?.(free, count, call)) ?? [];
-    const ids = [...new Set([...preferred.filter((id) => free.includes(id)), ...free])].slice(0, count);
+    const reused = free.filter((id) => inherited.has(id));
+    const preferred = reused.length < count ? ((await provider.prefer?.(free, count, call)) ?? []) : [];
+    const wanted = [...reused, ...preferred.filter((id) => free.includes(id)), ...free];
+    const ids = [...new Set(wanted)].slice(0, count);
+    const { environment, ...rest } = await provider.allocate(ids, call);
+    const given = { ids, ...rest, ...(environment ? { environment: Object.fromEntries(environment) } : {}) };
     const ofPod = (this.#allocations[uid] ??= {});
     const ofContainer = (ofPod[container.name] ??= {});
-    ofContainer[provider.resource] = ids;
+    ofContainer[resource] = given;
     this.#save();
-    return ids;
+    return given;
+  }
+
+  /** Devices of init containers that have ended by the time another container of the pod starts; sidecars run on. */
+  #inheritable(pod: AgentPod, resource: string): Set<string> {
+    const ofPod = this.#allocations[pod.metadata.uid] ?? {};
+    const ending = new Set(
+      (pod.spec.initContainers ?? []).filter((init) => init.restartPolicy !== "Always").map(({ name }) => name),
+    );
+    const idsOf = (isEnding: boolean) =>
+      Object.entries(ofPod)
+        .filter(([name]) => ending.has(name) === isEnding)
+        .flatMap(([, container]) => container[resource]?.ids ?? []);
+    const kept = new Set(idsOf(false));
+    return new Set(idsOf(true).filter((id) => !kept.has(id)));
   }
 
   #taken(resource: string): string[] {
     return Object.values(this.#allocations).flatMap((pod) =>
-      Object.values(pod).flatMap((container) => container[resource] ?? []),
+      Object.values(pod).flatMap((container) => container[resource]?.ids ?? []),
     );
   }
 

@@ -5,6 +5,7 @@ import { Client, credentials, Server, ServerCredentials } from "@grpc/grpc-js";
 import t from "tap";
 import { grpcMethod, grpcService } from "../../../cri/api/grpc-service.ts";
 import { uninterrupted } from "../../../plugins/kit/call.ts";
+import { FakeClock } from "../../../plugins/kit/clock.ts";
 import { noLog } from "../../../plugins/kit/log.ts";
 import { testPod } from "../../../test/harness/pod-room.ts";
 import { until } from "../../../test/harness/until.ts";
@@ -56,9 +57,11 @@ t.test("DevicePlugins takes a plugin's devices, their health and their end", asy
   const dir = mkdtempSync(join(tmpdir(), "skiff-dp-"));
   t.teardown(() => rmSync(dir, { recursive: true, force: true }));
   const devices = new DeviceManager(join(dir, "devices.json"));
+  const countOf = () => devices.counts()["example.com/camera"];
+  const clock = new FakeClock();
   const stop = new AbortController();
   const sockets = { use: () => {} };
-  const running = new DevicePlugins({ dir, devices, sockets, log: noLog, onChange: () => {} }).run({
+  const running = new DevicePlugins({ dir, devices, sockets, clock, log: noLog, onChange: () => {} }).run({
     signal: stop.signal,
   });
   const plugin = await startPlugin(dir);
@@ -82,7 +85,7 @@ t.test("DevicePlugins takes a plugin's devices, their health and their end", asy
   await until("the registration", () => register("example.com/camera").then(() => true));
   await t.rejects(register("camera"), /not an extended resource name/);
   await t.rejects(register("example.com/camera", "v2"), /version v2 is not supported/);
-  await until("both cameras", () => devices.counts()["example.com/camera"] === 2);
+  await until("both cameras", () => countOf()?.allocatable === 2);
 
   const pod = testPod("film", {
     containers: [{ name: "main", image: "x", resources: { limits: { "example.com/camera": "1" } } }],
@@ -92,9 +95,13 @@ t.test("DevicePlugins takes a plugin's devices, their health and their end", asy
   t.match(part?.devices, [{ containerPath: "/dev/cam1", hostPath: "/dev/null", permissions: "rw" }]);
 
   plugin.breakOne();
-  await until("one camera", () => devices.counts()["example.com/camera"] === 1);
+  await until("one camera", () => countOf()?.allocatable === 1);
+  t.equal(countOf()?.capacity, 2, "a broken one is still the node's");
   plugin.server.forceShutdown();
-  await until("none", () => devices.counts()["example.com/camera"] === undefined);
+  await until("none that works", () => countOf()?.allocatable === 0);
+  t.equal(countOf()?.capacity, 2, "it may come back");
+  await clock.advance(300_000);
+  t.same(countOf(), { capacity: 0, allocatable: 0 });
   client.close();
   stop.abort();
   await running;

@@ -1,5 +1,5 @@
 // Device plugins behind sockets: the registration service that they call, and one client for each that registered. A plugin that goes away
-// takes its devices out of the node's count; containers that have one keep it.
+// may come back for a while: until then none of its devices is offered. Containers that have one keep it.
 
 import { mkdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -7,6 +7,7 @@ import { type Client, type handleUnaryCall, Server, ServerCredentials, status } 
 import { ask, socketClient } from "../../../cri/api/grpc-ask.ts";
 import { grpcMethod, grpcService, type MethodTable } from "../../../cri/api/grpc-service.ts";
 import type { Call } from "../../../plugins/kit/call.ts";
+import type { Clock } from "../../../plugins/kit/clock.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
 import type { Log } from "../../../plugins/kit/log.ts";
 import type { PluginSockets } from "../../../plugins/kit/plugin-sockets.ts";
@@ -27,11 +28,15 @@ import {
 
 const version = "v1beta1";
 
+/** How long the devices of a plugin that went away still count as the node's, as upstream has it. */
+const missedMs = 300_000;
+
 export interface DevicePluginsOptions {
   readonly dir: string;
   readonly devices: DeviceManager;
   /** The other way to register: by a socket in the folder of all plugins. */
   readonly sockets: PluginSockets;
+  readonly clock: Clock;
   readonly log: Log;
   /** The count of some resource changed. */
   readonly onChange: () => void;
@@ -40,6 +45,7 @@ export interface DevicePluginsOptions {
 export class DevicePlugins {
   readonly #options: DevicePluginsOptions;
   readonly #open = new Map<string, RemoteDevices>();
+  readonly #waits = new Set<() => void>();
 
   constructor(options: DevicePluginsOptions) {
     this.#options = options;
@@ -71,6 +77,7 @@ export class DevicePlugins {
       call.signal.addEventListener("abort", () => resolve(), { once: true });
     });
     for (const remote of this.#open.values()) remote.close();
+    for (const cancel of this.#waits) cancel();
     server.forceShutdown();
     rmSync(socket, { force: true });
   }
@@ -89,7 +96,7 @@ export class DevicePlugins {
   }
 
   #add(resourceName: string, socket: string, pluginOptions: DevicePluginOptions | undefined): void {
-    const { devices, log, onChange } = this.#options;
+    const { devices, clock, log, onChange } = this.#options;
     if (!/^[^/]+\/[^/]+$/.test(resourceName))
       throw new Fault("invalid", `"${resourceName}" is not an extended resource name`);
     this.#open.get(resourceName)?.close();
@@ -100,7 +107,13 @@ export class DevicePlugins {
         log.warn({ resource: resourceName, why }, "a device plugin went away");
         this.#open.delete(resourceName);
         remote.close();
-        devices.remove(resourceName);
+        remote.miss();
+        const cancel = clock.after(missedMs, () => {
+          this.#waits.delete(cancel);
+          remote.forget();
+          onChange();
+        });
+        this.#waits.add(cancel);
         onChange();
       },
     });
@@ -180,10 +193,6 @@ class RemoteDevices implements DeviceProvider {
     const devicesIds = [...ids];
     const request = AllocateRequest.create({ containerRequests: [{ devicesIds }] });
     const answer = (await this.#ask(DevicePluginDefinition.methods.allocate, request, call)) as AllocateResponse;
-    if (this.#options.preStartRequired) {
-      const { preStartContainer } = DevicePluginDefinition.methods;
-      await this.#ask(preStartContainer, PreStartContainerRequest.create({ devicesIds }), call);
-    }
     const {
       envs = {},
       mounts = [],
@@ -198,6 +207,21 @@ class RemoteDevices implements DeviceProvider {
       annotations,
       cdiDevices: cdiDevices.map(({ name }) => name),
     };
+  }
+
+  async prepare(ids: readonly string[], call: Call): Promise<void> {
+    if (!this.#options.preStartRequired) return;
+    const { preStartContainer } = DevicePluginDefinition.methods;
+    await this.#ask(preStartContainer, PreStartContainerRequest.create({ devicesIds: [...ids] }), call);
+  }
+
+  /** Its plugin is away: nobody can tell how its devices are. */
+  miss(): void {
+    this.#devices = this.#devices.map(({ id }) => ({ id, isHealthy: false }));
+  }
+
+  forget(): void {
+    this.#devices = [];
   }
 
   close(): void {
