@@ -94,6 +94,7 @@ export async function openParts(base: AgentBase, options: AgentOptions) {
     observed: () => pleg.all(),
     pods: () => workers.list(),
     end: (uid, verdict, graceSeconds) => workers.end(uid, verdict, graceSeconds),
+    isReleased: (uid) => workers.get(uid)?.isReleased ?? true,
     onNews: () => nodes.wake(),
     onEvicted: (signal) => meters.evictions.add({ eviction_signal: signal }),
   });

@@ -6,13 +6,23 @@ import { type AgentPod, isCriticalPod } from "../pods/agent-pod.ts";
 
 export type Signal = EvictionSignal;
 
+export interface ContainerUse {
+  readonly memoryBytes: number;
+  /** Written into its root file system. */
+  readonly rootBytes: number;
+  readonly logBytes: number;
+}
+
 export interface PodUsage {
   readonly memoryBytes: number;
-  readonly diskBytes: number;
+  /** Of all root file systems. */
+  readonly rootBytes: number;
+  /** Of logs and volumes on the node's own disk. */
+  readonly localBytes: number;
   readonly inodes: number;
   readonly processes: number;
-  /** By container, for the message. */
-  readonly containers: ReadonlyMap<string, { readonly memoryBytes: number; readonly diskBytes: number }>;
+  /** By container, for the message and for its own limit. */
+  readonly containers: ReadonlyMap<string, ContainerUse>;
 }
 
 export interface RankedPod {
@@ -20,26 +30,39 @@ export interface RankedPod {
   readonly usage: PodUsage;
 }
 
-const none: PodUsage = { memoryBytes: 0, diskBytes: 0, inodes: 0, processes: 0, containers: new Map() };
+const none: PodUsage = {
+  memoryBytes: 0,
+  rootBytes: 0,
+  localBytes: 0,
+  inodes: 0,
+  processes: 0,
+  containers: new Map(),
+};
+
+export interface RankOptions {
+  readonly signal: Signal;
+  /** Images and root file systems lie on another file system than the node's data. */
+  readonly hasImageFs: boolean;
+}
 
 /** First to go first; critical pods are never among them. */
 export function evictionOrder(
-  signal: Signal,
+  options: RankOptions,
   pods: readonly AgentPod[],
   usageOf: (podUid: string) => PodUsage | undefined,
 ): RankedPod[] {
   const ranked = pods
     .filter((pod) => !isCriticalPod(pod))
     .map((pod) => ({ pod, usage: usageOf(pod.metadata.uid) ?? none }));
-  return ranked.sort((a, b) => compare(signal, a, b));
+  return ranked.sort((a, b) => compare(options, a, b));
 }
 
-function compare(signal: Signal, a: RankedPod, b: RankedPod): number {
+function compare({ signal, hasImageFs }: RankOptions, a: RankedPod, b: RankedPod): number {
   const byPriority = (a.pod.spec.priority ?? 0) - (b.pod.spec.priority ?? 0);
   if (signal === "pid.available") return byPriority || b.usage.processes - a.usage.processes;
   if (signal === "nodefs.inodesFree") return byPriority || b.usage.inodes - a.usage.inodes;
-  const resource = resourceOf(signal);
-  const [overA, overB] = [excess(resource, a), excess(resource, b)];
+  const excess = ({ pod, usage }: RankedPod) => usedOf(signal, hasImageFs, usage) - requestOf(pod, resourceOf(signal));
+  const [overA, overB] = [excess(a), excess(b)];
   return Number(overB > 0) - Number(overA > 0) || byPriority || overB - overA;
 }
 
@@ -49,9 +72,11 @@ export function resourceOf(signal: Signal): "memory" | "ephemeral-storage" | "in
   return signal === "nodefs.inodesFree" ? "inodes" : "ephemeral-storage";
 }
 
-function excess(resource: string, { pod, usage }: RankedPod): number {
-  const used = resource === "memory" ? usage.memoryBytes : usage.diskBytes;
-  return used - requestOf(pod, resource);
+/** With two file systems, only what lies on the one that is short counts. */
+function usedOf(signal: Signal, hasImageFs: boolean, usage: PodUsage): number {
+  if (signal === "memory.available") return usage.memoryBytes;
+  if (!hasImageFs) return usage.rootBytes + usage.localBytes;
+  return signal === "imagefs.available" ? usage.rootBytes : usage.localBytes;
 }
 
 export function requestOf(pod: AgentPod, resource: string, containerName?: string): number {

@@ -16,17 +16,19 @@ function asking(name: string, memory: string | undefined, priority = 0, more: ob
   const resources = memory ? { requests: { memory } } : {};
   return testPod(name, { priority, containers: [{ name: "main", image: "x", resources }], ...more });
 }
-const using = (memoryBytes: number, diskBytes = 0, processes = 1): PodUsage => ({
+const using = (memoryBytes: number, rootBytes = 0, processes = 1, localBytes = 0): PodUsage => ({
   memoryBytes,
-  diskBytes,
+  rootBytes,
+  localBytes,
   inodes: 0,
   processes,
-  containers: new Map([["main", { memoryBytes, diskBytes }]]),
+  containers: new Map([["main", { memoryBytes, rootBytes, logBytes: 0 }]]),
 });
 
 interface Row {
   name: string;
   signal?: Signal;
+  hasImageFs?: boolean;
   pods: [AgentPod, PodUsage][];
   expect: string[];
 }
@@ -84,13 +86,42 @@ const rows: Row[] = [
     ],
     expect: ["writer", "clean"],
   },
+  {
+    name: "disk by volumes and logs too",
+    signal: "imagefs.available",
+    pods: [
+      [asking("writer", undefined), using(0, 50 * mi)],
+      [asking("keeper", undefined), using(0, 10 * mi, 1, 90 * mi)],
+    ],
+    expect: ["keeper", "writer"],
+  },
+  {
+    name: "the node's own disk by volumes and logs alone where images lie elsewhere",
+    signal: "nodefs.available",
+    hasImageFs: true,
+    pods: [
+      [asking("writer", undefined), using(0, 50 * mi)],
+      [asking("keeper", undefined), using(0, 0, 1, 20 * mi)],
+    ],
+    expect: ["keeper", "writer"],
+  },
+  {
+    name: "the images' own disk by what the containers wrote",
+    signal: "imagefs.available",
+    hasImageFs: true,
+    pods: [
+      [asking("keeper", undefined), using(0, 0, 1, 90 * mi)],
+      [asking("writer", undefined), using(0, 50 * mi)],
+    ],
+    expect: ["writer", "keeper"],
+  },
 ];
 
-for (const { name, signal = "memory.available", pods, expect } of rows) {
+for (const { name, signal = "memory.available", hasImageFs = false, pods, expect } of rows) {
   t.test(`evictionOrder() ${name}`, async (t) => {
     const usage = new Map(pods.map(([pod, used]) => [pod.metadata.uid, used]));
     const order = evictionOrder(
-      signal,
+      { signal, hasImageFs },
       pods.map(([pod]) => pod),
       (uid) => usage.get(uid),
     );
@@ -111,6 +142,7 @@ function open(more: Partial<EvictionOptions> & { freeMemory?: () => number } = {
       memory: () => ({ availableBytes: more.freeMemory?.() ?? 1 << 30, bytes: 2 ** 31 }),
       nodeFs: () => whole,
       imageFs: () => undefined,
+      hasImageFs: () => false,
       processIds: () => ({ used: 10, most: 1000 }),
     },
     clock,
@@ -120,6 +152,7 @@ function open(more: Partial<EvictionOptions> & { freeMemory?: () => number } = {
     pods: () => [],
     usage: async () => new Map(),
     end: (uid, verdict, grace) => ended.push([uid, verdict, grace]),
+    isReleased: () => true,
     reclaimDisk: async () => false,
     onPressure: () => {},
     ...more,
@@ -159,6 +192,33 @@ t.test("Eviction ends a pod whose emptyDir is over its limit", async (t) => {
   const { eviction, ended } = open({ pods: () => pods, volumes: { overLimit } });
   await eviction.look(uninterrupted);
   t.equal(ended[0]?.[1].message, 'Usage of EmptyDir volume "scratch" exceeds the limit "1Mi". ');
+});
+
+t.test("Eviction ends a pod whose containers, logs and volumes are over the sum of its limits", async (t) => {
+  const limited = (limit: string) => ({
+    name: limit,
+    image: "x",
+    resources: { limits: { "ephemeral-storage": limit } },
+  });
+  const pod = testPod("a", { containers: [limited("1Mi"), limited("2Mi")] });
+  const usage = new Map([["uid-a", using(0, 1 * mi, 1, 3 * mi)]]);
+  const { eviction, ended } = open({ pods: () => [pod], usage: async () => usage });
+  await eviction.look(uninterrupted);
+  t.match(ended, [
+    ["uid-a", { message: "Pod ephemeral local storage usage exceeds the total limit of containers 3Mi. " }],
+  ]);
+});
+
+t.test("Eviction waits for the pod that it ended before it ends another, but not for ever", async (t) => {
+  const pods = [asking("a", undefined), asking("b", undefined)];
+  const { eviction, ended, clock } = open({ freeMemory: () => mi, pods: () => pods, isReleased: () => false });
+  await eviction.look(uninterrupted);
+  await clock.advance(10_000);
+  await eviction.look(uninterrupted);
+  t.equal(ended.length, 1);
+  await clock.advance(20_000);
+  await eviction.look(uninterrupted);
+  t.equal(ended.length, 2);
 });
 
 t.test(

@@ -25,6 +25,8 @@ import {
 const lookMs = 10_000;
 const pressureMs = 300_000;
 const defaultGraceSeconds = 30;
+/** A pod that was evicted frees what it held only when it is gone: nobody else is evicted until then, or for so long. */
+const releasedWithinMs = 30_000;
 
 export interface EvictionOptions {
   readonly config: EvictionConfig;
@@ -34,9 +36,11 @@ export interface EvictionOptions {
   readonly recorder: Recorder;
   readonly volumes: Pick<VolumeManager, "overLimit">;
   readonly pods: () => readonly AgentPod[];
-  /** What every pod uses now. */
-  readonly usage: (call: Call) => Promise<ReadonlyMap<string, PodUsage>>;
+  /** What these pods use now. */
+  readonly usage: (pods: readonly AgentPod[], call: Call) => Promise<ReadonlyMap<string, PodUsage>>;
   readonly end: (podUid: string, verdict: Verdict, graceSeconds?: number) => void;
+  /** The pod has stopped and given back what it held. */
+  readonly isReleased: (podUid: string) => boolean;
   /** Frees disk without ending anybody; false when there was nothing to free. */
   readonly reclaimDisk: (call: Call) => Promise<boolean>;
   readonly onPressure: () => void;
@@ -50,6 +54,7 @@ export class Eviction {
   /** Since when each soft threshold is crossed without a break. */
   readonly #softSince = new Map<Signal, number>();
   #told = "";
+  #leaving: { readonly uid: string; readonly since: number } | undefined;
 
   constructor(options: EvictionOptions) {
     this.#options = options;
@@ -92,19 +97,33 @@ export class Eviction {
     const pods = this.#options
       .pods()
       .filter((pod) => !isTerminalPhase(pod.status?.phase) && !pod.metadata.deletionTimestamp);
-    const isDiskLow = low.some(({ signal }) => signal.includes("fs."));
-    if (isDiskLow && (await this.#options.reclaimDisk(call)) && crossed(readSignals(signals, config)).length === 0)
+    const hasImageFs = signals.hasImageFs();
+    // Removing images frees the file system that they lie on.
+    const frees = ({ signal }: SignalReading) =>
+      signal.startsWith(hasImageFs ? "imagefs." : "") && signal.includes("fs.");
+    if (
+      low.some(frees) &&
+      (await this.#options.reclaimDisk(call)) &&
+      crossed(readSignals(signals, config)).length === 0
+    )
       return;
-    const needsUsage = low.length > 0 || lasting.length > 0 || pods.some(hasStorageLimit);
-    const usage = needsUsage ? await this.#options.usage(call) : new Map<string, PodUsage>();
+    const isShort = low.length > 0 || lasting.length > 0;
+    const measured = isShort ? pods : pods.filter(hasStorageLimit);
+    const usage = measured.length > 0 ? await this.#options.usage(measured, call) : new Map<string, PodUsage>();
     await this.#endOverLimit(pods, usage, call);
     const worst = low[0] ?? lasting[0];
-    if (!worst) return;
-    const first = evictionOrder(worst.signal, pods, (uid) => usage.get(uid))[0];
+    if (!worst || this.#isSomebodyLeaving()) return;
+    const first = evictionOrder({ signal: worst.signal, hasImageFs }, pods, (uid) => usage.get(uid))[0];
     // What is nearly gone leaves no time for anybody; otherwise a pod may finish what it does.
     const own = first?.pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds;
     if (first) this.#evict(first, worst, low[0] ? 0 : Math.min(own, config.maxPodGraceSeconds));
     else this.#options.log.warn({ signal: worst.signal }, "the node runs short and there is no pod to evict");
+  }
+
+  #isSomebodyLeaving(): boolean {
+    const { clock, isReleased } = this.#options;
+    const leaving = this.#leaving;
+    return leaving !== undefined && !isReleased(leaving.uid) && clock.monotonic() - leaving.since < releasedWithinMs;
   }
 
   /** Soft thresholds that have been crossed for their whole grace period. */
@@ -134,7 +153,7 @@ export class Eviction {
       `The node was low on resource: ${resource}. Threshold quantity: ${amount(threshold)}, available: ${amount(available)}. `,
     ];
     for (const [name, own] of usage.containers) {
-      const used = resource === "memory" ? own.memoryBytes : own.diskBytes;
+      const used = resource === "memory" ? own.memoryBytes : own.rootBytes + own.logBytes;
       const request = requestOf(pod, resource, name);
       if (used > request && (resource === "memory" || resource === "ephemeral-storage")) {
         parts.push(
@@ -142,6 +161,7 @@ export class Eviction {
         );
       }
     }
+    this.#leaving = { uid: pod.metadata.uid, since: this.#options.clock.monotonic() };
     this.#end(pod, signal, parts.join(""), graceSeconds);
   }
 
@@ -158,14 +178,28 @@ export class Eviction {
         );
         continue;
       }
-      for (const { name, resources } of pod.spec.containers) {
-        const limit = resources?.limits?.["ephemeral-storage"];
-        const used = usage.get(pod.metadata.uid)?.containers.get(name)?.diskBytes ?? 0;
-        if (limit === undefined || used <= Number(quantityValue(parseQuantity(limit)))) continue;
-        const message = `Container ${name} exceeded its local ephemeral storage limit "${limit}". `;
-        this.#end(pod, "ephemeralcontainerfs.limit", message, 1);
-        break;
-      }
+      const own = usage.get(pod.metadata.uid);
+      if (own && hasStorageLimit(pod)) this.#endOverStorage(pod, own);
+    }
+  }
+
+  #endOverStorage(pod: AgentPod, usage: PodUsage): void {
+    const limits = pod.spec.containers.flatMap(({ name, resources }) => {
+      const text = resources?.limits?.["ephemeral-storage"];
+      return text === undefined ? [] : [{ name, text, bytes: quantityValue(parseQuantity(text)) }];
+    });
+    // Upstream leaves containers without a limit out of the sum.
+    const total = limits.reduce((sum, { bytes }) => sum + bytes, 0n);
+    if (usage.rootBytes + usage.localBytes > total) {
+      const limit = formatQuantity(quantityOf(total, "binary"));
+      const message = `Pod ephemeral local storage usage exceeds the total limit of containers ${limit}. `;
+      return this.#end(pod, "ephemeralpodfs.limit", message, 1);
+    }
+    for (const { name, text, bytes } of limits) {
+      const used = usage.containers.get(name);
+      if (!used || used.rootBytes + used.logBytes <= bytes) continue;
+      const message = `Container ${name} exceeded its local ephemeral storage limit "${text}". `;
+      return this.#end(pod, "ephemeralcontainerfs.limit", message, 1);
     }
   }
 

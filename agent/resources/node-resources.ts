@@ -37,7 +37,7 @@ export interface ResourcesOptions {
   readonly config: AgentConfig;
   readonly machine: MachineFacts;
   readonly runtime: Runtime;
-  readonly dirs: { readonly agent: string; readonly pods: string };
+  readonly dirs: { readonly agent: string; readonly pods: string; readonly logs: string };
   readonly recorder: Recorder;
   readonly clock: Clock;
   readonly log: Log;
@@ -51,6 +51,8 @@ export interface ResourcesOptions {
   readonly observed: () => readonly ObservedPod[];
   readonly pods: () => readonly AgentPod[];
   readonly end: (podUid: string, verdict: Verdict, graceSeconds?: number) => void;
+  /** The pod has stopped and given back what it held. */
+  readonly isReleased: (podUid: string) => boolean;
   /** Something changed that the node's status shows. */
   readonly onNews: () => void;
 }
@@ -97,6 +99,12 @@ export async function openResources(options: ResourcesOptions): Promise<AgentRes
     log,
   });
   let imageDir: string | undefined;
+  const usageSources = {
+    runtime: runtime.runtime,
+    volumes: options.volumes,
+    logsDir: options.dirs.logs,
+    processesOf: (uid: string) => cgroups.processes(uid),
+  };
   const eviction = new Eviction({
     config: config.eviction,
     signals: hostSignals(config.dataDir, () => imageDir),
@@ -105,8 +113,9 @@ export async function openResources(options: ResourcesOptions): Promise<AgentRes
     recorder: options.recorder,
     volumes: options.volumes,
     pods,
-    usage: (call) => podUsage(runtime.runtime, (uid) => cgroups.processes(uid), within(10_000, call)),
+    usage: (of, call) => podUsage(usageSources, of, within(10_000, call)),
     end: options.end,
+    isReleased: options.isReleased,
     reclaimDisk: (call) => imageGc.collect(call, { everything: true }),
     onPressure: options.onNews,
     ...(options.onEvicted ? { onEvicted: options.onEvicted } : {}),

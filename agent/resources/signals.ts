@@ -1,6 +1,6 @@
 // How much the node has left of what pods use up, and which thresholds are crossed.
 
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import type { EvictionConfig } from "../config/agent-config.ts";
 import type { SoftThreshold } from "../config/soft-eviction.ts";
 import { fileSystem, meminfo } from "../node/machine.ts";
@@ -18,6 +18,8 @@ export interface SignalSources {
   readonly memory: () => { availableBytes: number; bytes: number };
   readonly nodeFs: () => ReturnType<typeof fileSystem>;
   readonly imageFs: () => ReturnType<typeof fileSystem> | undefined;
+  /** Images lie on another file system than the node's data. */
+  readonly hasImageFs: () => boolean;
   readonly processIds: () => { used: number; most: number };
 }
 
@@ -32,6 +34,10 @@ export function hostSignals(nodeDir: string, imageDir: () => string | undefined)
     imageFs: () => {
       const dir = imageDir();
       return dir === undefined ? undefined : fileSystem(dir);
+    },
+    hasImageFs: () => {
+      const dir = imageDir();
+      return dir !== undefined && statSync(dir).dev !== statSync(nodeDir).dev;
     },
     processIds: () => {
       const used = Number(/\/(\d+)/.exec(read("/proc/loadavg"))?.[1] ?? 0);

@@ -3,6 +3,7 @@
 import type { Call } from "../../plugins/kit/call.ts";
 import type { VolumeUsage } from "../../plugins/kit/volume.ts";
 import type { AgentPod } from "../pods/agent-pod.ts";
+import type { DiskUsage } from "./disk-usage.ts";
 
 export interface MountedVolume {
   /** The directory, file or device on the host that stands for the volume. */
@@ -46,6 +47,8 @@ export interface VolumeManager {
   inUse(): readonly string[];
   /** Bytes that the pod's emptyDir volumes on disk use and their limits: over a limit, the pod is evicted. */
   overLimit(pod: AgentPod, call: Call): Promise<{ volume: string; usedBytes: number; limitBytes: number } | undefined>;
+  /** What the pod's volumes take on the node's own disk: emptyDir on disk and config maps. */
+  localUsage(pod: AgentPod, call: Call): Promise<DiskUsage>;
   /** Tells that an object behind live content changed (config map, secret), so that it is refreshed now rather than on the next round. */
   wake(podUid: string): void;
   /** Refreshes live content and rotates tokens until stopped. */

@@ -5,14 +5,26 @@ import { join } from "node:path";
 
 const blockBytes = 512;
 
-export async function diskUsage(path: string): Promise<number> {
+export interface DiskUsage {
+  readonly bytes: number;
+  readonly inodes: number;
+}
+
+export async function diskUsage(path: string): Promise<DiskUsage> {
   try {
     const found = await lstat(path);
-    let total = found.blocks * blockBytes;
-    if (found.isDirectory()) for (const name of await readdir(path)) total += await diskUsage(join(path, name));
-    return total;
+    let bytes = found.blocks * blockBytes;
+    let inodes = 1;
+    if (found.isDirectory()) {
+      for (const name of await readdir(path)) {
+        const below = await diskUsage(join(path, name));
+        bytes += below.bytes;
+        inodes += below.inodes;
+      }
+    }
+    return { bytes, inodes };
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return 0;
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return { bytes: 0, inodes: 0 };
     throw error;
   }
 }

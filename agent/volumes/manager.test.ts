@@ -237,6 +237,8 @@ t.test("overLimit() tells an emptyDir that grew beyond its limit", async (t) => 
   writeFileSync(join(path, "big"), Buffer.alloc(100_000));
   chmodSync(join(path, "big"), 0o600);
   t.match(await manager.overLimit(thePod, uninterrupted), { volume: "data", limitBytes: 65536 });
+  const { bytes, inodes } = await manager.localUsage(thePod, uninterrupted);
+  t.ok(bytes > 65_536 && inodes === 2, "the file and its folder");
 });
 
 t.test("inUse() names a volume from before it is mounted until it is gone, and tells of the change", async (t) => {

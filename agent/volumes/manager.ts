@@ -13,7 +13,7 @@ import { parseQuantity, quantityValue } from "../../plugins/kit/quantity.ts";
 import type { VolumeMountRequest, VolumePlugin, VolumeUsage } from "../../plugins/kit/volume.ts";
 import { type AgentPod, podName } from "../pods/agent-pod.ts";
 import type { MountedVolume, SubPathRequest, VolumeManager } from "./contract.ts";
-import { diskUsage } from "./disk-usage.ts";
+import { type DiskUsage, diskUsage } from "./disk-usage.ts";
 import { PodDirectories } from "./pod-directories.ts";
 import { resolveVolume } from "./resolve.ts";
 import { bindSubPath, removeBind } from "./sub-path.ts";
@@ -200,12 +200,25 @@ class PodVolumes implements VolumeManager {
       const limit = volume.emptyDir?.sizeLimit;
       if (limit === undefined || volume.emptyDir?.medium === "Memory") continue;
       const limitBytes = Number(quantityValue(parseQuantity(limit)));
-      const usedBytes = await diskUsage(
+      const { bytes: usedBytes } = await diskUsage(
         this.#directories.volume(pod.metadata.uid, "kubernetes.io/empty-dir", volume.name),
       );
       if (limitBytes > 0 && usedBytes > limitBytes) return { volume: volume.name, usedBytes, limitBytes };
     }
     return undefined;
+  }
+
+  async localUsage(pod: AgentPod): Promise<DiskUsage> {
+    const usage = { bytes: 0, inodes: 0 };
+    for (const { name, emptyDir, configMap } of pod.spec.volumes ?? []) {
+      const isOnDisk = emptyDir ? !emptyDir.medium : configMap !== undefined;
+      if (!isOnDisk) continue;
+      const pluginName = emptyDir ? "kubernetes.io/empty-dir" : "kubernetes.io/configmap";
+      const own = await diskUsage(this.#directories.volume(pod.metadata.uid, pluginName, name));
+      usage.bytes += own.bytes;
+      usage.inodes += own.inodes;
+    }
+    return usage;
   }
 
   wake(podUid: string): void {

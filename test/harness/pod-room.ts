@@ -40,6 +40,7 @@ function plainVolumes(dir: string): VolumeManager {
     podsWithVolumes: async () => [],
     inUse: () => [],
     overLimit: async () => undefined,
+    localUsage: async () => ({ bytes: 0, inodes: 0 }),
     wake: () => {},
     run: async () => {},
   };
