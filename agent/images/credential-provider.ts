@@ -68,7 +68,7 @@ class ProviderProgram implements CredentialSource {
 
   async credentials(image: ImageReference, call: Call): Promise<readonly Credential[]> {
     if (!this.#provider.matchImages.some((pattern) => fits(pattern, image))) return [];
-    const keys = [image.name, image.registry, "*"];
+    const keys = [repositoryOf(image), image.registry, "*"];
     for (const key of keys) {
       const known = this.#kept.get(key);
       if (known && known.until > this.#clock.monotonic()) return matching(known.entries, image);
@@ -84,7 +84,7 @@ class ProviderProgram implements CredentialSource {
 
   async #ask(image: ImageReference, call: Call): Promise<readonly Credential[]> {
     const { apiVersion = "credentialprovider.kubelet.k8s.io/v1", args = [], env = [] } = this.#provider;
-    const input = JSON.stringify({ kind: "CredentialProviderRequest", apiVersion, image: image.name });
+    const input = JSON.stringify({ kind: "CredentialProviderRequest", apiVersion, image: repositoryOf(image) });
     const environment = { ...(process.env as Record<string, string>) };
     for (const { name, value } of env) environment[name] = value;
     const output = await runChecked(this.#program, args, { input, env: environment, timeoutMs: longestRunMs }, call);
@@ -92,10 +92,19 @@ class ProviderProgram implements CredentialSource {
     const entries = entriesOf(answer.auth ?? {});
     const keptMs = milliseconds(answer.cacheDuration ?? this.#provider.defaultCacheDuration ?? "0s");
     const key =
-      answer.cacheKeyType === "Global" ? "*" : answer.cacheKeyType === "Registry" ? image.registry : image.name;
+      answer.cacheKeyType === "Global"
+        ? "*"
+        : answer.cacheKeyType === "Registry"
+          ? image.registry
+          : repositoryOf(image);
     if (keptMs > 0) this.#kept.set(key, { until: this.#clock.monotonic() + keptMs, entries });
     return matching(entries, image);
   }
+}
+
+/** What upstream tells a provider: neither tag nor digest. */
+function repositoryOf({ registry, path }: ImageReference): string {
+  return `${registry}/${path}`;
 }
 
 /** Go's durations as far as such files use them: `12h0m0s`, `90s`. */

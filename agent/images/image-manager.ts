@@ -182,7 +182,8 @@ export class ImageManager {
     let failure: unknown;
     for (const credential of attempts) {
       try {
-        const auth = credential ? AuthConfig.create({ ...credential, serverAddress: reference.registry }) : undefined;
+        // No server address, as upstream: containerd takes one for a URL, and a host with a port is none.
+        const auth = credential ? AuthConfig.create({ ...credential }) : undefined;
         const request = PullImageRequest.create({
           image: ImageSpec.create({ image: reference.name }),
           ...(auth ? { auth } : {}),

@@ -120,7 +120,7 @@ t.test("credentialProviders() asks a program and keeps its answer", async (t) =>
   t.equal(readFileSync(join(dir, "count"), "utf8"), "x\n", "asked once");
   t.match(JSON.parse(readFileSync(join(dir, "asked"), "utf8")), {
     kind: "CredentialProviderRequest",
-    image: "reg.io/app:1",
+    image: "reg.io/app",
   });
   writeFileSync(join(dir, "bad.yaml"), "providers: [{ name: a/b }]\n");
   await t.rejects(
