@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { type Agent, openAgent } from "../../agent/assemble.ts";
 import { type AgentConfig, agentConfig } from "../../agent/config/agent-config.ts";
 import type { Runtime } from "../../cri/api/contract.ts";
+import type { Clock } from "../../plugins/kit/clock.ts";
 import { type Log, noLog } from "../../plugins/kit/log.ts";
 import type { Pod } from "../../plugins/kit/objects/types.ts";
 import { nodePlugins } from "../../plugins/builtins.ts";
@@ -29,6 +30,7 @@ export interface TestNodeOptions {
   /** Of an earlier node; a new one, removed at the end, unless told. */
   readonly dataDir?: string;
   readonly log?: Log;
+  readonly clock?: Clock;
 }
 
 export async function startNode(t: Teardown, runtime: Runtime, options: TestNodeOptions = {}): Promise<TestNode> {
@@ -46,6 +48,7 @@ export async function startNode(t: Teardown, runtime: Runtime, options: TestNode
     ...(options.api ? { api: { fetch: options.api.server.fetchAs(admin) } } : {}),
     plugins: nodePlugins,
     log: options.log ?? noLog,
+    ...(options.clock ? { clock: options.clock } : {}),
   });
   t.teardown(async () => {
     await agent.close();

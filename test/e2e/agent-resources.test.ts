@@ -1,0 +1,262 @@
+// What the node gives out and takes back, on a real containerd: images behind credentials, devices, CPUs, logs, disk, and the end of the node.
+
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import t from "tap";
+import { openCgroupFiles } from "../../agent/resources/cgroup-files.ts";
+import { openRemote } from "../../cri/remote/open.ts";
+import { within } from "../../plugins/kit/call.ts";
+import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
+import { boundPod, conditionOf, makeNamespaces, startNode } from "../harness/agent-node.ts";
+import { startApi } from "../harness/api-server.ts";
+import { startContainerd, withoutContainerd } from "../harness/containerd.ts";
+import { cameraResource, startCameraPlugin } from "../harness/device-plugin.ts";
+import { hastyClock } from "../harness/hasty-clock.ts";
+import { busyboxImage as pulledImage } from "../harness/image-builder.ts";
+import { busyboxImage, busyboxImageName as image } from "../harness/images.ts";
+import { leaks, machineState } from "../harness/machine-state.ts";
+import { TestRegistry } from "../harness/registry.ts";
+import { until } from "../harness/until.ts";
+
+t.setTimeout(600_000);
+const before = machineState();
+const marks: string[] = [];
+const serial = "skiff.dev/serial";
+
+t.test("what a node gives out, on containerd", { skip: withoutContainerd() }, async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "skiff-resources-"));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  const unused = busyboxImage({ name: "skiff.test/unused:1", entrypoint: ["/bin/true"] });
+  const containerd = await startContainerd(t, { images: [busyboxImage(), unused] });
+  const runtime = openRemote({ socket: containerd.socket });
+  t.teardown(() => runtime.close());
+  const api = await startApi();
+  t.teardown(() => api.close());
+  await makeNamespaces(api, "default", "kube-system", "kube-node-lease");
+  const cgroupRoot = `skiff-resources-${process.pid}`;
+  t.teardown(async () => void openCgroupFiles().remove(cgroupRoot));
+  marks.push(dir, containerd.dir, cgroupRoot);
+
+  const registry = await TestRegistry.start({ users: { skipper: "ahoy" } });
+  t.teardown(() => registry.stop());
+  const guarded = registry.add("fleet/guarded", "1", pulledImage());
+  const provider = { username: "skipper", password: "ahoy" };
+  const answer = {
+    kind: "CredentialProviderResponse",
+    apiVersion: "credentialprovider.kubelet.k8s.io/v1",
+    cacheKeyType: "Registry",
+    cacheDuration: "1h",
+    auth: { [registry.host]: provider },
+  };
+  writeFileSync(join(dir, "asked"), "");
+  const program = `#!/bin/sh\ncat >> ${dir}/asked\ncat <<'END'\n${JSON.stringify(answer)}\nEND\n`;
+  mkdirSync(join(dir, "bin"));
+  writeFileSync(join(dir, "bin", "harbour"), program);
+  chmodSync(join(dir, "bin", "harbour"), 0o755);
+  const providers = [{ name: "harbour", apiVersion: answer.apiVersion, matchImages: [registry.host] }];
+  writeFileSync(join(dir, "providers.yaml"), JSON.stringify({ providers }));
+
+  const host = { manifest: manifestOf("from-url"), status: 200 };
+  const web = createServer((_, response) => response.writeHead(host.status).end(host.manifest));
+  await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
+  t.teardown(() => void web.close());
+
+  const tty = join(dir, "ttyTest0");
+  execFileSync("mknod", ["-m", "666", tty, "c", "1", "3"]);
+  const devicePluginDir = join(dir, "device-plugins");
+  const config = {
+    cgroupRoot,
+    devicePluginDir,
+    hostDevices: { [serial]: [tty] },
+    credentialProviderConfig: join(dir, "providers.yaml"),
+    credentialProviderDir: join(dir, "bin"),
+    manifestUrl: `http://127.0.0.1:${(web.address() as AddressInfo).port}/pods`,
+    containerLogs: { maxBytes: 4_000, maxFiles: 3 },
+    cpuManager: "static" as const,
+    reservedCpus: "0",
+  };
+  const { agent, dataDir } = await startNode(t, runtime, { api, config, clock: hastyClock });
+  marks.push(dataDir);
+  await until("the node to be ready", () => agent.isReady());
+
+  const own = "/api/v1/namespaces/default/pods";
+  const get = async (name: string) => (await api.ask("GET", `${own}/${name}`)).body as Pod | undefined;
+  const create = async (name: string, container: object, spec: object = {}) => {
+    const main = { name: "main", image, command: ["sleep", "1000000"], ...container };
+    const { status, text } = await api.ask("POST", own, boundPod(name, { containers: [main], ...spec }));
+    if (status !== 201) throw new Error(text);
+  };
+  const becomes = (name: string, what: string, is: (pod: Pod | undefined) => boolean) =>
+    until(`${name} to be ${what}`, async () => is(await get(name)), 60_000).catch(async (error: unknown) => {
+      throw new Error(JSON.stringify((await get(name))?.status), { cause: error });
+    });
+  const ready = (name: string) => becomes(name, "ready", (pod) => conditionOf(pod, "Ready") === "True");
+  const ended = (name: string) =>
+    becomes(name, "over", (pod) => pod?.status?.phase === "Succeeded" || pod?.status?.phase === "Failed");
+  const remove = async (...names: string[]) => {
+    for (const name of names) await api.ask("DELETE", `${own}/${name}`);
+    for (const name of names) await becomes(name, "gone", (pod) => pod?.metadata.uid === undefined);
+  };
+  const containerOf = async (name: string) => {
+    const { containers } = await runtime.runtime.listContainers({}, within(10_000));
+    const found = containers.filter(({ labels, state }) => labels["io.kubernetes.pod.name"] === name && state === 1);
+    return found.find(({ metadata }) => metadata?.name === "main")?.id ?? "";
+  };
+  const exec = async (name: string, script: string) => {
+    const request = { containerId: await containerOf(name), cmd: ["sh", "-c", script], timeout: 10n };
+    const { stdout, stderr } = await runtime.runtime.execSync(request, within(20_000));
+    return Buffer.concat([stdout, stderr]).toString("utf8").trim();
+  };
+  const theNode = async () => (await api.ask("GET", "/api/v1/nodes/node")).body as Node;
+  const limits = (list: Record<string, string>) => ({ resources: { limits: list } });
+  const logsOf = (pod: Pod) =>
+    join(dataDir, "logs", "pods", `default_${pod.metadata.name}_${pod.metadata.uid}`, "main");
+
+  await t.test("a pod from a URL comes, changes and goes; while the URL fails it stays", async (t) => {
+    await ready("from-url-node");
+    host.status = 500;
+    host.manifest = "";
+    await create("mirrored", {});
+    await ready("mirrored");
+    t.equal(conditionOf(await get("from-url-node"), "Ready"), "True");
+    host.status = 200;
+    host.manifest = manifestOf("another");
+    await ready("another-node");
+    await becomes("from-url-node", "gone", (pod) => pod?.metadata.uid === undefined);
+    await remove("mirrored");
+  });
+
+  await t.test("an image behind credentials that a provider program has", async (t) => {
+    await create("pulled", { image: guarded });
+    await ready("pulled");
+    await create("again", { image: guarded, imagePullPolicy: "Always" });
+    await ready("again");
+    const asked = readFileSync(join(dir, "asked"), "utf8");
+    t.same(JSON.parse(asked), {
+      kind: "CredentialProviderRequest",
+      apiVersion: answer.apiVersion,
+      image: guarded.replace(/:1$/, ""),
+    });
+    t.ok(registry.requests.some(({ authorization }) => authorization?.startsWith("Basic ")));
+    await remove("pulled", "again");
+  });
+
+  await t.test("a host device for an unprivileged pod, given once", async (t) => {
+    const user = { securityContext: { runAsUser: 1000, capabilities: { drop: ["ALL"] } } };
+    await create("modem", { ...limits({ [serial]: "1" }), ...user });
+    await ready("modem");
+    t.equal(await exec("modem", `echo hello > ${tty} && echo sent`), "sent");
+    await create("second", limits({ [serial]: "1" }));
+    await ended("second");
+    t.match((await get("second"))?.status, { phase: "Failed", reason: `OutOf${serial}` });
+    await remove("modem", "second");
+  });
+
+  await t.test("a device plugin registers, gives, breaks and goes", async (t) => {
+    const plugin = await startCameraPlugin(devicePluginDir);
+    t.teardown(() => plugin.stop());
+    await plugin.register();
+    const counted = async () => {
+      const { capacity, allocatable } = (await theNode()).status ?? {};
+      return `${allocatable?.[cameraResource]} of ${capacity?.[cameraResource]}`;
+    };
+    await until("two cameras", async () => (await counted()) === "2 of 2");
+    const filming = limits({ [cameraResource]: "1" });
+    const initContainers = [{ name: "focus", image, command: ["test", "-c", "/dev/cam1"], ...filming }];
+    await create("film", filming, { initContainers });
+    await ready("film");
+    const seen = () => exec("film", "echo $CAMERAS; ls /dev | grep cam; echo x > /dev/cam1 && echo works");
+    t.equal(await seen(), "cam1\ncam1\nworks", "the one that the plugin prefers, handed on by the init container");
+    plugin.breakOne();
+    await until("one that works", async () => (await counted()) === "1 of 2");
+    await create("crew", limits({ [cameraResource]: "2" }));
+    await ended("crew");
+    t.equal((await get("crew"))?.status?.reason, `OutOf${cameraResource}`);
+    t.equal(conditionOf(await get("film"), "Ready"), "True", "who has a broken one keeps it");
+    plugin.stop();
+    await until("none that works", async () => (await counted()) === "0 of 2");
+    await runtime.runtime.stopContainer({ containerId: await containerOf("film"), timeout: 0n }, within(10_000));
+    await becomes("film", "restarted", (pod) => pod?.status?.containerStatuses?.[0]?.restartCount === 1);
+    await ready("film");
+    t.equal(await seen(), "cam1\ncam1\nworks", "and has it again after a restart, with the plugin away");
+    t.equal(plugin.allocations.length, 2, "once for each container");
+    await remove("film", "crew");
+  });
+
+  await t.test("CPUs of its own", { skip: availableParallelism() < 2 && "needs two CPUs" }, async (t) => {
+    const cpusOf = (name: string) => exec(name, "grep Cpus_allowed_list /proc/self/status | cut -f2");
+    const all = availableParallelism() === 2 ? "0-1" : `0-${availableParallelism() - 1}`;
+    const rest =
+      availableParallelism() === 2 ? "0" : `0,2${availableParallelism() > 3 ? `-${availableParallelism() - 1}` : ""}`;
+    await create("shared", {});
+    await ready("shared");
+    t.equal(await cpusOf("shared"), all);
+    await create("owner", limits({ cpu: "1", memory: "32Mi" }));
+    await ready("owner");
+    t.equal(await cpusOf("owner"), "1");
+    await until("the other to move", async () => (await cpusOf("shared")) === rest);
+    await remove("owner");
+    await until("the other to have them all again", async () => (await cpusOf("shared")) === all);
+    await remove("shared");
+  });
+
+  await t.test("logs are rotated, compressed and bounded", async (t) => {
+    const script =
+      "i=0; while true; do i=$((i+1)); echo line $i of a log that grows; [ $((i % 50)) != 0 ] || sleep 0.1; done";
+    await create("chatty", { command: ["sh", "-c", script] });
+    await ready("chatty");
+    const folder = logsOf((await get("chatty")) as Pod);
+    await until("older pieces", () => readdirSync(folder).some((name) => name.endsWith(".gz")));
+    const first = readdirSync(folder).find((name) => name.endsWith(".gz")) ?? "";
+    await until("the oldest to go", () => !readdirSync(folder).includes(first));
+    const pieces = readdirSync(folder).filter((name) => !name.endsWith(".tmp"));
+    t.ok(pieces.includes("0.log") && pieces.length <= 4, pieces.join());
+    const read = () => readFileSync(join(folder, "0.log"), "utf8");
+    const seen = read();
+    await until("the log to go on", () => read() !== seen && read().includes("of a log that grows"));
+    await remove("chatty");
+  });
+
+  await t.test("a node that is switched off ends its pods in order", async (t) => {
+    const say = (word: string) => [
+      "sh",
+      "-c",
+      `trap 'sleep 0.5; echo ${word} >> /ended; exit 0' TERM; while true; do sleep 0.1; done`,
+    ];
+    const volumes = [{ name: "ended", hostPath: { path: join(dir, "ended"), type: "FileOrCreate" } }];
+    const mounted = (word: string) => ({ command: say(word), volumeMounts: [{ name: "ended", mountPath: "/ended" }] });
+    const spec = { volumes, terminationGracePeriodSeconds: 20 };
+    await create("vital", mounted("vital"), { ...spec, priority: 2_000_000_000 });
+    await create("plain", mounted("plain"), spec);
+    for (const name of ["vital", "plain"]) await ready(name);
+    await agent.shutDown(within(60_000));
+    t.equal(readFileSync(join(dir, "ended"), "utf8"), "plain\nvital\n");
+    for (const name of ["vital", "plain"]) {
+      await ended(name);
+      const { status } = (await get(name)) as Pod;
+      t.match(status, { reason: "Terminated", message: "Pod was terminated in response to imminent node shutdown." });
+      t.equal(conditionOf({ status } as Pod, "DisruptionTarget"), "True");
+    }
+    await until("the node to say so", async () => conditionOf((await theNode()) as never, "Ready") === "False");
+    await create("late", {});
+    await ended("late");
+    t.equal((await get("late"))?.status?.reason, "NodeShutdown");
+    await remove("vital", "plain", "late");
+    await agent.close();
+  });
+});
+
+t.test("nothing is left behind", { skip: withoutContainerd() }, async (t) => {
+  const ours = leaks(before, machineState()).filter((leak) => marks.some((mark) => leak.includes(mark)));
+  t.same(ours, []);
+});
+
+function manifestOf(name: string): string {
+  const containers = [{ name: "main", image, command: ["sleep", "1000000"] }];
+  const spec = { terminationGracePeriodSeconds: 1, containers };
+  return JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name }, spec });
+}
