@@ -92,6 +92,7 @@ export async function openParts(base: AgentBase, options: AgentOptions) {
     users,
     labels: () => nodes.node()?.metadata.labels ?? { "kubernetes.io/hostname": config.nodeName, ...config.nodeLabels },
     observed: () => pleg.all(),
+    listed: () => pleg.listed,
     pods: () => workers.list(),
     end: (uid, verdict, graceSeconds) => workers.end(uid, verdict, graceSeconds),
     isReleased: (uid) => workers.get(uid)?.isReleased ?? true,

@@ -49,6 +49,8 @@ export interface ResourcesOptions {
   readonly allocatable: () => Readonly<Record<string, string>>;
   readonly labels: () => Readonly<Record<string, string>>;
   readonly observed: () => readonly ObservedPod[];
+  /** Resolves when `observed` is complete for the first time. */
+  readonly listed: () => Promise<void>;
   readonly pods: () => readonly AgentPod[];
   readonly end: (podUid: string, verdict: Verdict, graceSeconds?: number) => void;
   /** The pod has stopped and given back what it held. */
@@ -168,7 +170,8 @@ export async function openResources(options: ResourcesOptions): Promise<AgentRes
       const parts = {
         eviction: eviction.run(call),
         logs: logs.run(call),
-        images: imageGc.run(call),
+        // Before all containers are known, images that they use would seem to be unused.
+        images: options.listed().then(() => imageGc.run(call)),
         devices: runDevicePlugins(options, devices, call),
       };
       // One that ends takes none of the others with it.

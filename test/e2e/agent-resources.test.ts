@@ -1,12 +1,23 @@
 // What the node gives out and takes back, on a real containerd: images behind credentials, devices, CPUs, logs, disk, and the end of the node.
 
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from "node:fs";
+import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
+import { agentConfig } from "../../agent/config/agent-config.ts";
 import { openCgroupFiles } from "../../agent/resources/cgroup-files.ts";
 import { openRemote } from "../../cri/remote/open.ts";
 import { within } from "../../plugins/kit/call.ts";
@@ -30,8 +41,7 @@ const serial = "skiff.dev/serial";
 t.test("what a node gives out, on containerd", { skip: withoutContainerd() }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "skiff-resources-"));
   t.teardown(() => rmSync(dir, { recursive: true, force: true }));
-  const unused = busyboxImage({ name: "skiff.test/unused:1", entrypoint: ["/bin/true"] });
-  const containerd = await startContainerd(t, { images: [busyboxImage(), unused] });
+  const containerd = await startContainerd(t, { rootMib: 256 });
   const runtime = openRemote({ socket: containerd.socket });
   t.teardown(() => runtime.close());
   const api = await startApi();
@@ -247,6 +257,73 @@ t.test("what a node gives out, on containerd", { skip: withoutContainerd() }, as
     t.equal((await get("late"))?.status?.reason, "NodeShutdown");
     await remove("vital", "plain", "late");
     await agent.close();
+  });
+
+  await t.test("a node that runs out of disk", async (t) => {
+    const small = join(dir, "small");
+    mkdirSync(small);
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=64m", "tmpfs", small]);
+    t.teardown(() => void execFileSync("umount", ["-l", small]));
+    const bulky = (name: string) =>
+      busyboxImage({ name: `skiff.test/${name}:1`, files: [{ path: "bulk", data: randomBytes(24 << 20) }] });
+    await containerd.importImages(bulky("idle"), bulky("busy"));
+    const hasImage = async (name: string) => {
+      const { images } = await runtime.image.listImages({}, within(10_000));
+      return images.some(({ repoTags }) => repoTags.includes(`skiff.test/${name}:1`));
+    };
+    const eviction = {
+      ...agentConfig({}).eviction,
+      nodeFsAvailable: 0.5,
+      imageFsAvailable: 0.01,
+      inodesFree: 0,
+      pidAvailable: 0,
+    };
+    const imageGc = { highPercent: 85, lowPercent: 80, minAgeMs: 0, maxAgeMs: 0 };
+    const tight = { cgroupRoot, eviction, imageGc };
+    const { agent: second } = await startNode(t, runtime, { api, config: tight, dataDir: small, clock: hastyClock });
+    t.teardown(() => second.close());
+    await until("the node to be ready", async () => conditionOf((await theNode()) as never, "Ready") === "True");
+
+    const writing = (mib: number, container: object = {}) => ({
+      command: ["sh", "-c", `dd if=/dev/zero of=/data/file bs=1M count=${mib} && exec sleep 1000000`],
+      readinessProbe: { exec: { command: ["test", "-e", "/data/file"] }, periodSeconds: 1 },
+      volumeMounts: [{ name: "data", mountPath: "/data" }],
+      ...container,
+    });
+    const volumes = [{ name: "data", emptyDir: {} }];
+    const asking = { resources: { requests: { "ephemeral-storage": "20Mi" } } };
+    await create("modest", writing(10, asking), { volumes });
+    await create("important", writing(12, { image: "skiff.test/busy:1" }), { volumes, priority: 1000 });
+    for (const name of ["modest", "important"]) await ready(name);
+    await create("limited", writing(3, limits({ "ephemeral-storage": "2Mi" })), { volumes });
+    await ended("limited");
+    t.match((await get("limited"))?.status, {
+      reason: "Evicted",
+      message: "Pod ephemeral local storage usage exceeds the total limit of containers 2Mi. ",
+    });
+
+    await create("hog", writing(11), { volumes });
+    await ended("hog");
+    t.match((await get("hog"))?.status, {
+      phase: "Failed",
+      reason: "Evicted",
+      message: /^The node was low on resource: ephemeral-storage\. Threshold quantity: 32Mi, available: \d+/,
+    });
+    t.equal(conditionOf(await get("hog"), "DisruptionTarget"), "True");
+    await until("the node to say so", async () => conditionOf((await theNode()) as never, "DiskPressure") === "True");
+    await create("refused", {});
+    await ended("refused");
+    t.match((await get("refused"))?.status, { reason: "Evicted", message: "The node had condition: [DiskPressure]. " });
+    for (const name of ["modest", "important"]) t.equal(conditionOf(await get(name), "Ready"), "True", name);
+    t.ok(await hasImage("idle"), "images lie elsewhere: removing them would free nothing here");
+
+    const root = join(containerd.dir, "root");
+    const { blocks, bavail, bsize } = statfsSync(root);
+    writeFileSync(join(root, "ballast"), Buffer.alloc(bavail * bsize - Math.floor(blocks * bsize * 0.13)));
+    await until("the unused image to go", async () => !(await hasImage("idle")));
+    t.ok((await hasImage("busy")) && (await hasImage("pause")), "those in use stay");
+    rmSync(join(root, "ballast"));
+    await remove("modest", "important", "limited", "hog", "refused");
   });
 });
 

@@ -45,6 +45,8 @@ export interface ContainerdOptions {
   readonly images?: readonly TestImage[];
   /** Another network than the harness's own: where its programs lie, and the list, as text. */
   readonly network?: { readonly binDir: string; readonly list: string };
+  /** Images and containers lie on a file system of their own, of this size in MiB, below `root` of the folder. */
+  readonly rootMib?: number;
 }
 
 interface Teardown {
@@ -66,7 +68,7 @@ export function withoutContainerd(): string | false {
 
 /** Starts one and stops it when the test ends. */
 export async function startContainerd(t: Teardown, options: ContainerdOptions = {}): Promise<TestContainerd> {
-  const containerd = new PrivateContainerd(options.network);
+  const containerd = new PrivateContainerd(options);
   t.teardown(() => containerd.stop());
   await containerd.start();
   await containerd.importImages(pauseImage(), ...(options.images ?? [busyboxImage()]));
@@ -83,8 +85,9 @@ class PrivateContainerd implements TestContainerd {
   #daemon: ChildProcess | undefined;
   #stopped: Promise<void> | undefined;
 
-  constructor(network: ContainerdOptions["network"]) {
+  constructor({ network, rootMib }: ContainerdOptions) {
     mkdirSync(join(this.dir, "cni"));
+    if (rootMib !== undefined) mountMemory(join(this.dir, "root"), rootMib);
     writeFileSync(join(this.dir, "config.toml"), configOf(this.dir, this.socket, network?.binDir ?? "/usr/lib/cni"));
     writeFileSync(
       join(this.dir, "cni/10-test.conflist"),
@@ -169,6 +172,11 @@ class PrivateContainerd implements TestContainerd {
   #logTail(): string {
     return readFileSync(this.logFile, "utf8").trim().split("\n").slice(-15).join("\n");
   }
+}
+
+function mountMemory(path: string, mib: number): void {
+  mkdirSync(path);
+  execFileSync("mount", ["-t", "tmpfs", "-o", `size=${mib}m`, "tmpfs", path]);
 }
 
 function configOf(dir: string, socket: string, binDir: string): string {
