@@ -13,5 +13,14 @@ export function validateIntOrPercent(value: number | string | undefined | null, 
         "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%', or '93%', regex used for validation is '[0-9]+%')",
       ),
     ];
-  return Number.parseInt(value, 10) > 100 ? [invalid(field, value, "must not be greater than 100%")] : [];
+  return [];
+}
+
+export function validateNotAboveAll(value: number | string | undefined | null, field: string): FieldErrors {
+  const isAbove = typeof value === "string" && /^\d+%$/.test(value) && Number.parseInt(value, 10) > 100;
+  return isAbove ? [invalid(field, value, "must not be greater than 100%")] : [];
+}
+
+export function isZero(value: number | string | undefined | null): boolean {
+  return typeof value === "string" ? /^0+%$/.test(value) : (value ?? 0) === 0;
 }

@@ -32,6 +32,17 @@ export function dnsSubdomain(name: string): string[] {
   return problems;
 }
 
+/** `*.example.com`. */
+export function wildcardSubdomain(name: string): string[] {
+  const pattern = "\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
+  const problems = name.length > 253 ? ["must be no more than 253 characters"] : [];
+  if (!name.startsWith("*.") || name.length > 2000 || !subdomainPattern.test(name.slice(2)))
+    problems.push(
+      `a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character ${regexUsed(pattern, "*.example.com")}`,
+    );
+  return problems;
+}
+
 export function dns1035Label(name: string): string[] {
   const problems: string[] = [];
   if (name.length > 63) problems.push("must be no more than 63 characters");

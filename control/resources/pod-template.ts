@@ -2,7 +2,7 @@
 
 import { labelSelectorOf } from "../../plugins/kit/selector.ts";
 import type { ObjectMeta, PodSpec } from "../../plugins/kit/objects/types.ts";
-import { type FieldErrors, invalid, notSupported, required } from "./field-error.ts";
+import { type FieldErrors, forbidden, invalid, notSupported, required } from "./field-error.ts";
 import { isEmptySelector, type LabelSelector, validateLabelSelector } from "./label-selector.ts";
 import { validateAnnotations, validateLabels } from "./object-meta.ts";
 import { defaultPodSpec } from "./pod-spec/defaults.ts";
@@ -26,13 +26,16 @@ export function validateTemplate(template: PodTemplate | undefined, field: strin
     ...validateLabels(template?.metadata?.labels, `${field}.labels`),
     ...validateAnnotations(template?.metadata?.annotations, `${field}.annotations`),
     ...validatePodSpec(template?.spec, `${field}.spec`),
+    ...((template?.spec?.ephemeralContainers?.length ?? 0) > 0
+      ? [forbidden(`${field}.spec.ephemeralContainers`, "ephemeral containers not allowed in pod template")]
+      : []),
   ];
 }
 
 /** The usual rules of a workload: a selector that is not empty and matches its own template, and pods that restart. */
 export function validateWorkload(
   spec: { selector?: LabelSelector; template?: PodTemplate },
-  restartPolicies: readonly string[],
+  { kind, emptyFor = kind.toLowerCase() }: { kind: string; emptyFor?: string },
 ): FieldErrors {
   const errors: FieldErrors = [];
   const { selector, template } = spec;
@@ -40,7 +43,7 @@ export function validateWorkload(
   else {
     errors.push(...validateLabelSelector(selector, "spec.selector"));
     if (isEmptySelector(selector))
-      errors.push(invalid("spec.selector", selector, "empty selector is invalid for deployment"));
+      errors.push(invalid("spec.selector", selector, `empty selector is invalid for ${emptyFor}`));
     else if (errors.length === 0 && !labelSelectorOf(selector).matches(template?.metadata?.labels))
       errors.push(
         invalid(
@@ -52,9 +55,13 @@ export function validateWorkload(
   }
   if (!template) return [...errors, required("spec.template")];
   errors.push(...validateTemplate(template, "spec.template"));
-  const policy = template.spec?.restartPolicy;
-  if (policy !== undefined && !restartPolicies.includes(policy))
-    errors.push(notSupported("spec.template.spec.restartPolicy", policy, restartPolicies));
+  const { restartPolicy, activeDeadlineSeconds } = template.spec ?? {};
+  if (restartPolicy !== undefined && restartPolicy !== "Always")
+    errors.push(notSupported("spec.template.spec.restartPolicy", restartPolicy, ["Always"]));
+  if (activeDeadlineSeconds != null)
+    errors.push(
+      forbidden("spec.template.spec.activeDeadlineSeconds", `activeDeadlineSeconds in ${kind} is not Supported`),
+    );
   return errors;
 }
 

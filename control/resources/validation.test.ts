@@ -71,7 +71,7 @@ const podRows: [name: string, spec: Json, says: string][] = [
   [
     "a spread twice",
     { topologySpreadConstraints: [spread({}), spread({ maxSkew: 2 })] },
-    'spec.topologySpreadConstraints[1].{topologyKey, whenUnsatisfiable}: Duplicate value: "{zone, DoNotSchedule}"',
+    'spec.topologySpreadConstraints[0].{topologyKey, whenUnsatisfiable}: Duplicate value: "{zone, DoNotSchedule}"',
   ],
   [
     "domains that nobody counts",
@@ -92,7 +92,7 @@ const podRows: [name: string, spec: Json, says: string][] = [
   [
     "a downward path",
     volume({ downwardAPI: { items: [{ path: "/a", fieldRef: { fieldPath: "metadata.name" } }] } }),
-    'spec.volumes[0].downwardAPI.items[0].path: Invalid value: "/a": must be a relative path',
+    'spec.volumes[0].downwardAPI.path: Invalid value: "/a": must be a relative path',
   ],
   [
     "a hook without a handler",
@@ -102,7 +102,7 @@ const podRows: [name: string, spec: Json, says: string][] = [
   [
     "envFrom nothing",
     container({ envFrom: [{}] }),
-    'spec.containers[0].envFrom[0]: Invalid value: "": must specify one of: `configMapRef` or `secretRef`',
+    'spec.containers[0].envFrom: Invalid value: "": must specify one of: `configMapRef` or `secretRef`',
   ],
   [
     "privileged without escalation",
@@ -149,7 +149,7 @@ const podRows: [name: string, spec: Json, says: string][] = [
   [
     "an operating system",
     { os: { name: "bsd" } },
-    'spec.os.name: Unsupported value: "bsd": supported values: "linux", "windows"',
+    'spec.os: Unsupported value: "bsd": supported values: "linux", "windows"',
   ],
 ];
 
@@ -177,6 +177,22 @@ const rightSpec = {
   ...container({
     envFrom: [{ prefix: "A_", configMapRef: { name: "c" } }],
     lifecycle: { postStart: { exec: { command: ["a"] } }, preStop: { sleep: { seconds: 1 } } },
+    env: [
+      { name: "cpu", valueFrom: { resourceFieldRef: { resource: "limits.cpu", divisor: "1m" } } },
+      { name: "app", valueFrom: { fieldRef: { fieldPath: "metadata.labels['app']" } } },
+      { name: "key", valueFrom: { secretKeyRef: { name: "s", key: "k" } } },
+    ],
+    resources: {
+      limits: { cpu: "1", memory: "64Mi", "hugepages-2Mi": "4Mi", "example.com/gpu": "1" },
+      requests: { cpu: "500m", "example.com/gpu": "1" },
+      claims: [
+        { name: "gpu", request: "one" },
+        { name: "gpu", request: "two" },
+      ],
+    },
+    resizePolicy: [{ resourceName: "cpu", restartPolicy: "NotRequired" }],
+    volumeMounts: [{ name: "b", mountPath: "/b", readOnly: true, recursiveReadOnly: "IfPossible", subPath: "x" }],
+    volumeDevices: [{ name: "d", devicePath: "/dev/d" }],
     securityContext: {
       runAsUser: 0,
       seccompProfile: { type: "Localhost", localhostProfile: "a/b.json" },
@@ -184,6 +200,8 @@ const rightSpec = {
     },
   }),
   initContainers: [{ name: "i", image: "x", restartPolicy: "Always" }],
+  resourceClaims: [{ name: "gpu", resourceClaimTemplateName: "gpus" }],
+  overhead: { cpu: "10m" },
   os: { name: "linux" },
   dnsConfig: {
     nameservers: ["10.0.0.1", "::1"],
@@ -219,6 +237,7 @@ const rightSpec = {
     { name: "a", iscsi: { targetPortal: "1.2.3.4", iqn: "iqn.2020-01.com.example:a", lun: 0 } },
     { name: "b", emptyDir: { sizeLimit: "1Gi" } },
     { name: "c", downwardAPI: { items: [{ path: "a/b", fieldRef: { fieldPath: "metadata.labels" } }] } },
+    { name: "p", projected: { sources: [{ configMap: { name: "a", items: [{ key: "k", path: "a" }] } }] } },
     {
       name: "d",
       ephemeral: {

@@ -3,7 +3,7 @@
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../equal.ts";
-import { invalid, notSupported } from "../field-error.ts";
+import { type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
 import { type LabelSelector, selectorText } from "../label-selector.ts";
 import { setDefault } from "../pod-spec/defaults.ts";
 import {
@@ -14,7 +14,7 @@ import {
   validateWorkload,
 } from "../pod-template.ts";
 import { age, ageColumn, column, labelsText, nameColumn } from "../print.ts";
-import { validateIntOrPercent } from "../int-or-percent.ts";
+import { isZero, validateIntOrPercent, validateNotAboveAll } from "../int-or-percent.ts";
 
 interface DaemonSetSpec {
   selector?: LabelSelector;
@@ -88,14 +88,10 @@ export const daemonSets: ResourceDefinition = {
   },
   validate(object, previous) {
     const spec = specOf(object);
-    const errors = validateWorkload(spec, ["Always"]);
+    const errors = validateWorkload(spec, { kind: "DaemonSet" });
     if (!["OnDelete", "RollingUpdate"].includes(spec.updateStrategy?.type ?? ""))
-      errors.push(
-        notSupported("spec.updateStrategy.type", spec.updateStrategy?.type ?? "", ["RollingUpdate", "OnDelete"]),
-      );
-    const rolling = spec.updateStrategy?.rollingUpdate;
-    errors.push(...validateIntOrPercent(rolling?.maxUnavailable, "spec.updateStrategy.rollingUpdate.maxUnavailable"));
-    errors.push(...validateIntOrPercent(rolling?.maxSurge, "spec.updateStrategy.rollingUpdate.maxSurge"));
+      errors.push(notSupported("spec.updateStrategy", spec.updateStrategy ?? {}, ["RollingUpdate", "OnDelete"]));
+    if (spec.updateStrategy?.type === "RollingUpdate") errors.push(...validateRolling(spec));
     for (const field of ["minReadySeconds", "revisionHistoryLimit"] as const)
       if ((spec[field] ?? 0) < 0)
         errors.push(invalid(`spec.${field}`, spec[field], "must be greater than or equal to 0"));
@@ -104,3 +100,20 @@ export const daemonSets: ResourceDefinition = {
     return errors;
   },
 };
+
+/** On a node either the old pod goes first or the new one comes first, not both and not neither. */
+function validateRolling({ updateStrategy }: DaemonSetSpec): FieldErrors {
+  const at = "spec.updateStrategy.rollingUpdate";
+  const { maxUnavailable, maxSurge } = updateStrategy?.rollingUpdate ?? {};
+  const errors = [
+    ...validateIntOrPercent(maxUnavailable, `${at}.maxUnavailable`),
+    ...validateIntOrPercent(maxSurge, `${at}.maxSurge`),
+    ...validateNotAboveAll(maxUnavailable, `${at}.maxUnavailable`),
+    ...validateNotAboveAll(maxSurge, `${at}.maxSurge`),
+  ];
+  if (!isZero(maxUnavailable) && !isZero(maxSurge))
+    errors.push(invalid(`${at}.maxSurge`, maxSurge, "may not be set when maxUnavailable is non-zero"));
+  if (isZero(maxUnavailable) && isZero(maxSurge))
+    errors.push(required(`${at}.maxUnavailable`, "cannot be 0 when maxSurge is 0"));
+  return errors;
+}

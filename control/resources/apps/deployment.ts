@@ -14,7 +14,7 @@ import {
   validateWorkload,
 } from "../pod-template.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
-import { validateIntOrPercent } from "../int-or-percent.ts";
+import { isZero, validateIntOrPercent, validateNotAboveAll } from "../int-or-percent.ts";
 
 interface DeploymentSpec {
   replicas?: number;
@@ -89,10 +89,13 @@ export const deployments: ResourceDefinition = {
   },
   validate(object, previous) {
     const spec = specOf(object);
-    const errors = [...validateWorkload(spec, ["Always"]), ...validateNumbers(spec)];
+    const errors = [
+      ...validateWorkload(spec, { kind: "ReplicaSet", emptyFor: "deployment" }),
+      ...validateNumbers(spec),
+    ];
     const strategy = spec.strategy ?? {};
     if (!["Recreate", "RollingUpdate"].includes(strategy.type ?? ""))
-      errors.push(notSupported("spec.strategy.type", strategy.type ?? "", ["Recreate", "RollingUpdate"]));
+      errors.push(notSupported("spec.strategy", strategy, ["Recreate", "RollingUpdate"]));
     if (strategy.type === "Recreate" && strategy.rollingUpdate)
       errors.push(forbidden("spec.strategy.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'"));
     if (strategy.rollingUpdate) {
@@ -103,16 +106,13 @@ export const deployments: ResourceDefinition = {
         errors.push(
           invalid("spec.strategy.rollingUpdate.maxUnavailable", maxUnavailable, "may not be 0 when `maxSurge` is 0"),
         );
+      errors.push(...validateNotAboveAll(maxUnavailable, "spec.strategy.rollingUpdate.maxUnavailable"));
     }
     if (previous && !deepEqual(specOf(previous).selector, spec.selector))
       errors.push(invalid("spec.selector", spec.selector, "field is immutable"));
     return errors;
   },
 };
-
-function isZero(value: number | string | undefined): boolean {
-  return value === 0 || value === "0%";
-}
 
 function validateNumbers(spec: DeploymentSpec): FieldErrors {
   const errors: FieldErrors = [];

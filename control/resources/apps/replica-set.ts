@@ -88,7 +88,10 @@ export const replicaSets: ResourceDefinition = {
     defaultTemplate(specOf(object).template);
   },
   validate(object, previous) {
-    const errors = [...validateWorkload(specOf(object), ["Always"]), ...validateNumbers(specOf(object))];
+    const errors = [
+      ...validateWorkload(specOf(object), { kind: "ReplicaSet", emptyFor: "deployment" }),
+      ...validateNumbers(specOf(object)),
+    ];
     if (previous && !deepEqual(specOf(previous).selector, specOf(object).selector))
       errors.push(invalid("spec.selector", specOf(object).selector, "field is immutable"));
     return errors;

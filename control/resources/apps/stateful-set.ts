@@ -4,7 +4,8 @@ import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import { defaultClaimSpec } from "../core/claim-spec.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../equal.ts";
-import { forbidden, invalid, notSupported } from "../field-error.ts";
+import { type FieldErrors, forbidden, invalid, notSupported } from "../field-error.ts";
+import { isZero, validateIntOrPercent, validateNotAboveAll } from "../int-or-percent.ts";
 import type { LabelSelector } from "../label-selector.ts";
 import { setDefault } from "../pod-spec/defaults.ts";
 import {
@@ -24,8 +25,8 @@ interface StatefulSetSpec {
   podManagementPolicy?: string;
   revisionHistoryLimit?: number;
   minReadySeconds?: number;
-  ordinals?: unknown;
-  updateStrategy?: { type?: string; rollingUpdate?: { partition?: number } };
+  ordinals?: { start?: number };
+  updateStrategy?: { type?: string; rollingUpdate?: { partition?: number; maxUnavailable?: number | string } };
   persistentVolumeClaimRetentionPolicy?: { whenDeleted?: string; whenScaled?: string };
   volumeClaimTemplates?: ClaimTemplate[];
 }
@@ -44,7 +45,6 @@ const mutable = [
   "ordinals",
   "template",
   "updateStrategy",
-  "revisionHistoryLimit",
   "persistentVolumeClaimRetentionPolicy",
   "minReadySeconds",
 ] as const;
@@ -115,7 +115,7 @@ export const statefulSets: ResourceDefinition = {
   },
   validate(object, previous) {
     const spec = specOf(object);
-    const errors = validateWorkload({ ...spec, ...withClaims(spec) }, ["Always"]);
+    const errors = validateWorkload({ ...spec, ...withClaims(spec) }, { kind: "StatefulSet" });
     for (const field of ["replicas", "minReadySeconds", "revisionHistoryLimit"] as const)
       if ((spec[field] ?? 0) < 0)
         errors.push(invalid(`spec.${field}`, spec[field], "must be greater than or equal to 0"));
@@ -124,7 +124,8 @@ export const statefulSets: ResourceDefinition = {
         invalid("spec.podManagementPolicy", spec.podManagementPolicy, "must be 'OrderedReady' or 'Parallel'"),
       );
     if (!["OnDelete", "RollingUpdate"].includes(spec.updateStrategy?.type ?? ""))
-      errors.push(notSupported("spec.updateStrategy", spec.updateStrategy?.type ?? "", ["OnDelete", "RollingUpdate"]));
+      errors.push(invalid("spec.updateStrategy", spec.updateStrategy, "must be 'RollingUpdate' or 'OnDelete'"));
+    errors.push(...validateRolling(spec));
     if (previous) {
       const held: Record<string, unknown> = { ...spec };
       for (const field of mutable) {
@@ -134,10 +135,38 @@ export const statefulSets: ResourceDefinition = {
         errors.push(
           forbidden(
             "spec",
-            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
+            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
           ),
         );
     }
     return errors;
   },
 };
+
+function validateRolling({
+  updateStrategy,
+  ordinals,
+  persistentVolumeClaimRetentionPolicy,
+}: StatefulSetSpec): FieldErrors {
+  const errors: FieldErrors = [];
+  const rolling = updateStrategy?.rollingUpdate;
+  const at = "spec.updateStrategy.rollingUpdate";
+  if (rolling && updateStrategy?.type === "OnDelete")
+    errors.push(invalid(at, rolling, "only allowed for updateStrategy 'RollingUpdate'"));
+  if ((rolling?.partition ?? 0) < 0)
+    errors.push(invalid(`${at}.partition`, rolling?.partition, "must be greater than or equal to 0"));
+  if (rolling?.maxUnavailable != null) {
+    errors.push(...validateIntOrPercent(rolling.maxUnavailable, `${at}.maxUnavailable`));
+    if (isZero(rolling.maxUnavailable))
+      errors.push(invalid(`${at}.maxUnavailable`, rolling.maxUnavailable, "cannot be 0"));
+    errors.push(...validateNotAboveAll(rolling.maxUnavailable, `${at}.maxUnavailable`));
+  }
+  for (const field of ["whenDeleted", "whenScaled"] as const) {
+    const policy = persistentVolumeClaimRetentionPolicy?.[field];
+    if (policy && !["Delete", "Retain"].includes(policy))
+      errors.push(notSupported(`spec.persistentVolumeClaimRetentionPolicy.${field}`, policy, ["Delete", "Retain"]));
+  }
+  if ((ordinals?.start ?? 0) < 0)
+    errors.push(invalid("spec.ordinals.start", ordinals?.start, "must be greater than or equal to 0"));
+  return errors;
+}

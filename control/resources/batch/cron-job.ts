@@ -8,7 +8,9 @@ import { dnsSubdomain } from "../names.ts";
 import { setDefault } from "../pod-spec/defaults.ts";
 import { defaultTemplate, templateCells, templateColumns } from "../pod-template.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
-import { type JobSpec, validateJobSpec } from "./job.ts";
+import { cronProblem } from "./cron-format.ts";
+import type { JobSpec } from "./job.ts";
+import { validateJobSpec } from "./validate-job.ts";
 
 interface CronJobSpec {
   schedule?: string;
@@ -72,36 +74,37 @@ export const cronJobs: ResourceDefinition = {
     if (spec.jobTemplate) spec.jobTemplate.metadata ??= {};
     defaultTemplate(spec.jobTemplate?.spec?.template);
   },
-  validate(object) {
+  validate(object, previous) {
     const spec = specOf(object);
-    const errors: FieldErrors = [];
-    if (!spec.schedule) errors.push(required("spec.schedule"));
-    else if (!isSchedule(spec.schedule))
-      errors.push(invalid("spec.schedule", spec.schedule, "must be a cron expression of five fields"));
-    else if (/TZ=/.test(spec.schedule))
-      errors.push(
-        invalid("spec.schedule", spec.schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"),
-      );
+    const errors = validateSchedule(spec, previous && specOf(previous));
     if (spec.timeZone !== undefined && spec.timeZone !== null && !isTimeZone(spec.timeZone))
       errors.push(invalid("spec.timeZone", spec.timeZone, `unknown time zone ${spec.timeZone}`));
     if (!policies.includes(spec.concurrencyPolicy ?? ""))
       errors.push(notSupported("spec.concurrencyPolicy", spec.concurrencyPolicy, policies));
+    const job = spec.jobTemplate?.spec;
+    if (job?.selector)
+      errors.push(invalid("spec.jobTemplate.spec.selector", job.selector, "`selector` will be auto-generated"));
+    if (job?.manualSelector) errors.push(notSupported("spec.jobTemplate.spec.manualSelector", true, ["nil", "false"]));
     for (const field of ["startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"] as const)
       if ((spec[field] ?? 0) < 0)
         errors.push(invalid(`spec.${field}`, spec[field], "must be greater than or equal to 0"));
-    if ((spec.schedule?.length ?? 0) > 1024) errors.push(tooLong("spec.schedule", 1024));
     return [...errors, ...validateJobSpec(spec.jobTemplate?.spec ?? {}, "spec.jobTemplate.spec")];
   },
 };
 
-function isSchedule(text: string): boolean {
-  const schedule = text.trim();
-  if (/^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/.test(schedule)) return true;
-  if (/^@every \S+$/.test(schedule)) return true;
-  const fields = schedule.replace(/^(CRON_)?TZ=\S+\s+/, "").split(/\s+/);
-  const names = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|sun|mon|tue|wed|thu|fri|sat";
-  const field = new RegExp(`^(\\*|\\?|\\d+|${names})(-(\\d+|${names}))?(/\\d+)?$`, "i");
-  return fields.length === 5 && fields.every((one) => one.split(",").every((part) => field.test(part)));
+function validateSchedule({ schedule, timeZone }: CronJobSpec, before: CronJobSpec | undefined): FieldErrors {
+  const field = "spec.schedule";
+  if (!schedule) return [required(field)];
+  if (schedule.length > 1024) return [tooLong(field, 1024)];
+  const problem = cronProblem(schedule);
+  const errors = problem === undefined ? [] : [invalid(field, schedule, problem)];
+  if (!schedule.includes("TZ")) return errors;
+  // Old ones may keep it.
+  if (before?.schedule?.includes("TZ") !== true)
+    errors.push(invalid(field, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"));
+  else if (timeZone != null)
+    errors.push(invalid(field, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"));
+  return errors;
 }
 
 function isTimeZone(zone: string): boolean {

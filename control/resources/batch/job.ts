@@ -2,18 +2,22 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { deepEqual } from "../equal.ts";
-import { type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
 import { type LabelSelector, selectorText } from "../label-selector.ts";
 import { setDefault } from "../pod-spec/defaults.ts";
-import {
-  defaultTemplate,
-  type PodTemplate,
-  templateCells,
-  templateColumns,
-  validateTemplate,
-} from "../pod-template.ts";
+import { defaultTemplate, type PodTemplate, templateCells, templateColumns } from "../pod-template.ts";
+import { validateJob, validateJobUpdate } from "./validate-job.ts";
 import { age, ageColumn, column, humanDuration, nameColumn, since } from "../print.ts";
+
+export interface FailureRule {
+  action?: string;
+  onExitCodes?: { operator?: string; containerName?: string | null; values?: number[] };
+  onPodConditions?: { type?: string; status?: string }[];
+}
+
+export interface SuccessRule {
+  succeededCount?: number | null;
+  succeededIndexes?: string | null;
+}
 
 export interface JobSpec {
   parallelism?: number;
@@ -26,7 +30,10 @@ export interface JobSpec {
   suspend?: boolean;
   manualSelector?: boolean;
   podReplacementPolicy?: string;
-  podFailurePolicy?: unknown;
+  maxFailedIndexes?: number;
+  managedBy?: string | null;
+  podFailurePolicy?: { rules?: FailureRule[] };
+  successPolicy?: { rules?: SuccessRule[] };
   selector?: LabelSelector;
   template?: PodTemplate;
 }
@@ -55,35 +62,6 @@ function defaultJobSpec(spec: JobSpec): void {
   setDefault(spec, "manualSelector", false);
   setDefault(spec, "podReplacementPolicy", spec.podFailurePolicy ? "Failed" : "TerminatingOrFailed");
   defaultTemplate(spec.template);
-}
-
-export function validateJobSpec(spec: JobSpec, field: string): FieldErrors {
-  const errors: FieldErrors = [];
-  for (const name of [
-    "parallelism",
-    "completions",
-    "backoffLimit",
-    "activeDeadlineSeconds",
-    "ttlSecondsAfterFinished",
-  ] as const) {
-    const value = spec[name];
-    if (typeof value === "number" && value < 0)
-      errors.push(invalid(`${field}.${name}`, value, "must be greater than or equal to 0"));
-  }
-  if (spec.completionMode === "Indexed" && (spec.completions === undefined || spec.completions === null))
-    errors.push(required(`${field}.completions`, "when completion mode is Indexed"));
-  if (!["NonIndexed", "Indexed"].includes(spec.completionMode ?? "NonIndexed"))
-    errors.push(notSupported(`${field}.completionMode`, spec.completionMode, ["NonIndexed", "Indexed"]));
-  if (!spec.template) return [...errors, required(`${field}.template`)];
-  errors.push(...validateTemplate(spec.template, `${field}.template`));
-  const policy = spec.template.spec?.restartPolicy;
-  if (policy !== undefined && policy !== "OnFailure" && policy !== "Never")
-    errors.push(
-      policy === "Always"
-        ? required(`${field}.template.spec.restartPolicy`, 'valid values: "OnFailure", "Never"')
-        : notSupported(`${field}.template.spec.restartPolicy`, policy, ["OnFailure", "Never"]),
-    );
-  return errors;
 }
 
 export const jobs: ResourceDefinition = {
@@ -129,23 +107,8 @@ export const jobs: ResourceDefinition = {
     selectOwnPods(object);
     object.status = {};
   },
-  validate(object, previous) {
-    const spec = specOf(object);
-    const errors = validateJobSpec(spec, "spec");
-    if (!spec.selector) errors.push(required("spec.selector"));
-    if (previous) {
-      const before = specOf(previous);
-      for (const name of ["selector", "completionMode", "podFailurePolicy"] as const)
-        if (!deepEqual(spec[name], before[name]))
-          errors.push(invalid(`spec.${name}`, spec[name] ?? null, "field is immutable"));
-      if (spec.completionMode !== "Indexed" && !deepEqual(spec.completions, before.completions))
-        errors.push(invalid("spec.completions", spec.completions ?? null, "field is immutable"));
-      const isWaiting = before.suspend === true && !(previous.status as JobStatus | undefined)?.startTime;
-      if (!isWaiting && !deepEqual(spec.template, before.template))
-        errors.push(invalid("spec.template", spec.template, "field is immutable"));
-    }
-    return errors;
-  },
+  validate: (object, previous) =>
+    previous ? [...validateJob(object), ...validateJobUpdate(object, previous)] : validateJob(object),
 };
 
 /** Without a selector of its own a job finds its pods by its uid. */

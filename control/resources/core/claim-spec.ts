@@ -2,7 +2,8 @@
 
 import { isFault } from "../../../plugins/kit/fault.ts";
 import { parseQuantity } from "../../../plugins/kit/quantity.ts";
-import { type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
+import { type FieldErrors, invalid, notSupported, required, tooLong } from "../field-error.ts";
+import { dnsSubdomain } from "../names.ts";
 
 const accessModes = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"];
 
@@ -49,4 +50,11 @@ export function validatePositive(value: unknown, field: string): FieldErrors {
       ),
     ];
   }
+}
+
+/** Names of CSI drivers, wherever they stand. */
+export function validateDriverName(name: string | undefined, field: string): FieldErrors {
+  if (!name) return [required(field)];
+  const errors = dnsSubdomain(name.toLowerCase()).map((problem) => invalid(field, name, problem));
+  return name.length > 63 ? [tooLong(field, 63), ...errors] : errors;
 }

@@ -3,8 +3,12 @@
 import type { KubeObject, Pod, PodSpec } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { defaultPod } from "../pod-spec/defaults.ts";
-import { validatePodSpec } from "../pod-spec/validate.ts";
-import { validateEphemeral, validatePodUpdate, validateResize } from "../pod-spec/validate-update.ts";
+import {
+  validateEphemeral,
+  validatePodCreate,
+  validatePodUpdate,
+  validateResize,
+} from "../pod-spec/validate-update.ts";
 import { podCells, podColumns } from "./pod-print.ts";
 import { qosClass } from "./pod-qos.ts";
 
@@ -57,8 +61,7 @@ export const pods: ResourceDefinition = {
   },
   validate(object, previous) {
     const pod = asPod(object);
-    if (previous) return validatePodUpdate(pod, asPod(previous));
-    return validatePodSpec(pod.spec, "spec");
+    return previous ? validatePodUpdate(pod, asPod(previous)) : validatePodCreate(pod);
   },
   graceSeconds(object, asked) {
     const { spec, status } = asPod(object);

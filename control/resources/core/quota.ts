@@ -7,9 +7,8 @@ import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../equal.ts";
 import { duplicate, type FieldErrors, invalid } from "../field-error.ts";
 import { qualifiedName } from "../names.ts";
+import { type Amounts, validateAmount, validateResourceName } from "../resource-names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
-
-type Amounts = Record<string, string | number>;
 
 interface QuotaObject extends KubeObject {
   spec?: { hard?: Amounts; scopes?: string[]; scopeSelector?: unknown };
@@ -19,18 +18,9 @@ interface QuotaObject extends KubeObject {
 function validateAmounts(amounts: Amounts | undefined, field: string): FieldErrors {
   const errors: FieldErrors = [];
   for (const [name, value] of Object.entries(amounts ?? {})) {
-    for (const problem of qualifiedName(name)) errors.push(invalid(`${field}[${name}]`, name, problem));
-    const quantity = quantityOf(value);
-    if (!quantity)
-      errors.push(
-        invalid(
-          `${field}[${name}]`,
-          value,
-          "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-        ),
-      );
-    else if (quantity.nano < 0n)
-      errors.push(invalid(`${field}[${name}]`, String(value), "must be greater than or equal to 0"));
+    const at = `${field}[${name}]`;
+    errors.push(...validateResourceName(name, at));
+    validateAmount(name, value, at, errors);
   }
   return errors;
 }

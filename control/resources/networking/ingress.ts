@@ -2,24 +2,11 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
-import { dnsSubdomain } from "../names.ts";
+import { invalid, required } from "../field-error.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
-
-interface Backend {
-  service?: { name?: string; port?: { name?: string; number?: number } };
-  resource?: unknown;
-}
-
-interface IngressSpec {
-  ingressClassName?: string;
-  defaultBackend?: Backend;
-  tls?: unknown[];
-  rules?: { host?: string; http?: { paths?: { path?: string; pathType?: string; backend?: Backend }[] } }[];
-}
+import { type IngressSpec, validateIngressSpec } from "./validate-ingress.ts";
 
 const specOf = (object: KubeObject) => (object.spec ?? {}) as IngressSpec;
-const pathTypes = ["Exact", "ImplementationSpecific", "Prefix"];
 
 export const ingresses: ResourceDefinition = {
   group: "networking.k8s.io",
@@ -56,28 +43,18 @@ export const ingresses: ResourceDefinition = {
   prepareCreate(object) {
     object.status = { loadBalancer: {} };
   },
-  validate(object) {
-    const spec = specOf(object);
-    const errors: FieldErrors = [];
-    if ((spec.rules?.length ?? 0) === 0 && !spec.defaultBackend)
-      errors.push(invalid("spec", spec.rules ?? [], "either `defaultBackend` or `rules` must be specified"));
-    if (spec.defaultBackend) validateBackend(spec.defaultBackend, "spec.defaultBackend", errors);
-    (spec.rules ?? []).forEach((rule, index) => {
-      const at = `spec.rules[${index}]`;
-      if (rule.host)
-        for (const problem of dnsSubdomain(rule.host.replace(/^\*\./, "")))
-          errors.push(invalid(`${at}.host`, rule.host, problem));
-      if (rule.http && (rule.http.paths?.length ?? 0) === 0) errors.push(required(`${at}.http.paths`));
-      (rule.http?.paths ?? []).forEach((path, pathIndex) => {
-        const field = `${at}.http.paths[${pathIndex}]`;
-        if (!path.pathType) errors.push(required(`${field}.pathType`, "pathType must be specified"));
-        else if (!pathTypes.includes(path.pathType))
-          errors.push(notSupported(`${field}.pathType`, path.pathType, pathTypes));
-        else if (path.pathType !== "ImplementationSpecific" && !path.path?.startsWith("/"))
-          errors.push(invalid(`${field}.path`, path.path ?? "", "must be an absolute path"));
-        validateBackend(path.backend ?? {}, `${field}.backend`, errors);
-      });
-    });
+  validate(object, previous) {
+    const errors = validateIngressSpec(specOf(object));
+    const { ingressClassName } = specOf(object);
+    const annotation = object.metadata.annotations?.["kubernetes.io/ingress.class"];
+    if (!previous && annotation !== undefined && ingressClassName && annotation !== ingressClassName)
+      errors.push(
+        invalid(
+          "annotations.kubernetes.io/ingress.class",
+          annotation,
+          "must match `ingressClassName` when both are specified",
+        ),
+      );
     return errors;
   },
 };
@@ -86,17 +63,6 @@ function hostsText(hosts: readonly string[], rules: number): string {
   if (hosts.length === 0) return "*";
   const text = hosts.slice(0, 3).join(",");
   return rules > 3 ? `${text} + ${rules - 3} more...` : text;
-}
-
-function validateBackend(backend: Backend, field: string, errors: FieldErrors): void {
-  if (backend.resource) return;
-  if (!backend.service) {
-    errors.push(required(field, "either `service` or `resource` must be specified"));
-    return;
-  }
-  if (!backend.service.name) errors.push(required(`${field}.service.name`));
-  const { port } = backend.service;
-  if (!port?.name && !port?.number) errors.push(required(`${field}.service.port`, "port name or number is required"));
 }
 
 const classSpec = (object: KubeObject) =>

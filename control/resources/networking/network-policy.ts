@@ -2,8 +2,10 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
+import { isCidr, isStrictlyInside, validateCidr } from "../addresses.ts";
+import { type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
 import { type LabelSelector, selectorText, validateLabelSelector } from "../label-selector.ts";
+import { isPortNumber, portName } from "../names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 
 interface Peer {
@@ -12,8 +14,14 @@ interface Peer {
   ipBlock?: { cidr?: string; except?: string[] };
 }
 
+interface Port {
+  protocol?: string;
+  port?: number | string;
+  endPort?: number;
+}
+
 interface Rule {
-  ports?: { protocol?: string; port?: number | string; endPort?: number }[];
+  ports?: Port[];
   from?: Peer[];
   to?: Peer[];
 }
@@ -59,38 +67,60 @@ export const networkPolicies: ResourceDefinition = {
       ["egress", "to"],
     ] as const)
       (spec[name] ?? []).forEach((rule, index) => {
+        (rule.ports ?? []).forEach((port, portIndex) =>
+          validatePort(port, `spec.${name}[${index}].ports[${portIndex}]`, errors),
+        );
         (rule[key] ?? []).forEach((peer, peerIndex) =>
           validatePeer(peer, `spec.${name}[${index}].${key}[${peerIndex}]`, errors),
         );
-        (rule.ports ?? []).forEach((port, portIndex) => {
-          const at = `spec.${name}[${index}].ports[${portIndex}]`;
-          if (port.protocol && !["TCP", "UDP", "SCTP"].includes(port.protocol))
-            errors.push(notSupported(`${at}.protocol`, port.protocol, ["TCP", "UDP", "SCTP"]));
-          if (port.endPort !== undefined && typeof port.port === "number" && port.endPort < port.port)
-            errors.push(invalid(`${at}.endPort`, port.endPort, "must be greater than or equal to `port`"));
-        });
+      });
+    const types = spec.policyTypes ?? [];
+    if (types.length > 2) errors.push(invalid("spec.policyTypes", types, "may not specify more than two policyTypes"));
+    else
+      types.forEach((type, index) => {
+        if (type !== "Ingress" && type !== "Egress")
+          errors.push(notSupported(`spec.policyTypes[${index}]`, type, ["Ingress", "Egress"]));
       });
     return errors;
   },
 };
 
+const portRange = "must be between 1 and 65535, inclusive";
+
+function validatePort({ protocol, port, endPort }: Port, at: string, errors: FieldErrors): void {
+  if (protocol && !["TCP", "UDP", "SCTP"].includes(protocol))
+    errors.push(notSupported(`${at}.protocol`, protocol, ["TCP", "UDP", "SCTP"]));
+  const hasEnd = endPort !== undefined && endPort !== null;
+  const end = (value: number, detail: string) => errors.push(invalid(`${at}.endPort`, value, detail));
+  if (typeof port === "number") {
+    if (!isPortNumber(port)) errors.push(invalid(`${at}.port`, port, portRange));
+    if (hasEnd && endPort < port) end(port, "must be greater than or equal to `port`");
+    if (hasEnd && !isPortNumber(endPort)) end(endPort, portRange);
+  } else if (typeof port === "string") {
+    if (hasEnd) end(endPort, "may not be specified when `port` is non-numeric");
+    for (const problem of portName(port)) errors.push(invalid(`${at}.port`, port, problem));
+  } else if (hasEnd) end(endPort, "may not be specified when `port` is not specified");
+}
+
 function validatePeer(peer: Peer, at: string, errors: FieldErrors): void {
   const count = [peer.podSelector, peer.namespaceSelector, peer.ipBlock].filter(Boolean).length;
-  if (count === 0) errors.push(required(at, "must specify a peer"));
-  if (peer.ipBlock && count > 1)
-    errors.push({
-      type: "FieldValueForbidden",
-      field: at,
-      message: "Forbidden: may not specify both ipBlock and another peer",
-    });
   errors.push(...validateLabelSelector(peer.podSelector, `${at}.podSelector`));
   errors.push(...validateLabelSelector(peer.namespaceSelector, `${at}.namespaceSelector`));
-  if (peer.ipBlock && !/^[0-9a-fA-F.:]+\/\d{1,3}$/.test(peer.ipBlock.cidr ?? ""))
-    errors.push(
-      invalid(
-        `${at}.ipBlock.cidr`,
-        peer.ipBlock.cidr ?? "",
-        "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",
-      ),
-    );
+  if (peer.ipBlock) validateBlock(peer.ipBlock, `${at}.ipBlock`, errors);
+  if (count === 0) errors.push(required(at, "must specify a peer"));
+  else if (peer.ipBlock && count > 1) errors.push(forbidden(at, "may not specify both ipBlock and another peer"));
+}
+
+function validateBlock({ cidr, except }: NonNullable<Peer["ipBlock"]>, at: string, errors: FieldErrors): void {
+  if (!cidr) {
+    errors.push(required(`${at}.cidr`));
+    return;
+  }
+  errors.push(...validateCidr(cidr, `${at}.cidr`));
+  if (!isCidr(cidr)) return;
+  (except ?? []).forEach((inner, index) => {
+    const field = `${at}.except[${index}]`;
+    if (!isCidr(inner)) errors.push(...validateCidr(inner, field));
+    else if (!isStrictlyInside(inner, cidr)) errors.push(invalid(field, inner, "must be a strict subset of `cidr`"));
+  });
 }

@@ -88,7 +88,48 @@ function validatePodTerm(term: PodTerm | undefined, at: string, errors: FieldErr
   errors.push(...validateLabelSelector(term?.namespaceSelector, `${at}.namespaceSelector`));
   for (const name of term?.namespaces ?? [])
     for (const problem of dnsLabel(name)) errors.push(invalid(`${at}.namespace`, name, problem));
+  validateLabelKeys(term, at, errors);
   validateTopologyKey(term?.topologyKey, at, errors);
+}
+
+type Selector = Parameters<typeof validateLabelSelector>[0];
+const withoutSelector = "must not be specified when labelSelector is not set";
+
+/** Keys of labels whose values are the pod's own; what the selector names already is not taken again. */
+function validateLabelKeys(term: PodTerm | undefined, at: string, errors: FieldErrors): void {
+  const { matchLabelKeys = [], mismatchLabelKeys = [], labelSelector } = term ?? {};
+  for (const [name, keys] of Object.entries({ matchLabelKeys, mismatchLabelKeys })) {
+    const field = `${at}.${name}`;
+    if (keys.length > 0 && !labelSelector) errors.push(forbidden(field, withoutSelector));
+    else
+      keys.forEach((key, index) => {
+        for (const problem of qualifiedName(key)) errors.push(invalid(`${field}[${index}]`, key, problem));
+      });
+  }
+  const selected = selectedKeys(labelSelector);
+  matchLabelKeys.forEach((key, index) => {
+    if (selected.has(key)) errors.push(invalid(`${at}[${index}]`, key, inBoth("labelSelector")));
+    if (mismatchLabelKeys.includes(key))
+      errors.push(invalid(`${at}.matchLabelKeys[${index}]`, key, inBoth("mismatchLabelKeys")));
+  });
+}
+
+const inBoth = (other: string) => `exists in both matchLabelKeys and ${other}`;
+
+function selectedKeys(selector: Selector): Set<string> {
+  return new Set([
+    ...Object.keys(selector?.matchLabels ?? {}),
+    ...(selector?.matchExpressions ?? []).map(({ key }) => key),
+  ]);
+}
+
+function validateSpreadKeys(keys: readonly string[], selector: Selector, field: string, errors: FieldErrors): void {
+  if (keys.length > 0 && !selector) errors.push(forbidden(field, withoutSelector));
+  const selected = selectedKeys(selector);
+  keys.forEach((key, index) => {
+    for (const problem of qualifiedName(key)) errors.push(invalid(`${field}[${index}]`, key, problem));
+    if (selected.has(key)) errors.push(invalid(`${field}[${index}]`, key, inBoth("labelSelector")));
+  });
 }
 
 function validateTopologyKey(key: string | undefined, at: string, errors: FieldErrors): void {
@@ -97,18 +138,19 @@ function validateTopologyKey(key: string | undefined, at: string, errors: FieldE
 }
 
 export function validateSpread(spec: PodSpec, field: string, errors: FieldErrors): void {
-  const seen = new Set<string>();
-  (spec.topologySpreadConstraints ?? []).forEach((constraint, index) => {
+  const constraints = spec.topologySpreadConstraints ?? [];
+  const idOf = (one: (typeof constraints)[number]) => `{${one.topologyKey}, ${one.whenUnsatisfiable}}`;
+  const lastIndex = new Map(constraints.map((one, index) => [idOf(one), index]));
+  constraints.forEach((constraint, index) => {
     const at = `${field}.topologySpreadConstraints[${index}]`;
     const { maxSkew, topologyKey, minDomains } = constraint;
     const when = constraint.whenUnsatisfiable;
     if (!(maxSkew > 0)) errors.push(invalid(`${at}.maxSkew`, maxSkew, "must be greater than zero"));
-    validateTopologyKey(topologyKey, at, errors);
+    if (!topologyKey) errors.push(required(`${at}.topologyKey`, "can not be empty"));
     if (!whenUnsatisfiable.includes(when))
       errors.push(notSupported(`${at}.whenUnsatisfiable`, when, whenUnsatisfiable));
-    const id = `{${topologyKey}, ${when}}`;
-    if (seen.has(id)) errors.push(duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, id));
-    seen.add(id);
+    const id = idOf(constraint);
+    if (lastIndex.get(id) !== index) errors.push(duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, id));
     if (minDomains !== undefined && minDomains !== null) {
       if (minDomains < 1) errors.push(invalid(`${at}.minDomains`, minDomains, "must be greater than zero"));
       if (when !== "DoNotSchedule")
@@ -125,6 +167,7 @@ export function validateSpread(spec: PodSpec, field: string, errors: FieldErrors
       if (value && !["Honor", "Ignore"].includes(value))
         errors.push(notSupported(`${at}.${policy}`, value, ["Honor", "Ignore"]));
     }
+    validateSpreadKeys(constraint.matchLabelKeys ?? [], constraint.labelSelector, `${at}.matchLabelKeys`, errors);
     errors.push(...validateLabelSelector(constraint.labelSelector, `${at}.labelSelector`));
   });
 }

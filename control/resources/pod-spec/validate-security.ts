@@ -1,13 +1,18 @@
 // Validation of security contexts, of pods and of containers.
 
 import type { Container, PodSpec } from "../../../plugins/kit/objects/types.ts";
-import { duplicate, type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
+import { duplicate, type FieldErrors, invalid, notSupported, required, tooLong } from "../field-error.ts";
+import { validateDescendingPath } from "../paths.ts";
 
 type PodContext = NonNullable<PodSpec["securityContext"]>;
+type AppArmorProfile = NonNullable<PodContext["appArmorProfile"]>;
 type ContainerContext = NonNullable<Container["securityContext"]>;
 
 const largestId = 2 ** 31 - 1;
-const sysctlName = /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*([a-z0-9][-_a-z0-9]*)?[a-z0-9]$/;
+const sysctlSegment = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?";
+const sysctlPattern = `^(${sysctlSegment}[\\./])*${sysctlSegment}$`;
+const sysctlName = new RegExp(sysctlPattern);
+const profileBytes = 4095;
 const seccompTypes = ["Localhost", "RuntimeDefault", "Unconfined"];
 
 export function validatePodSecurity(context: PodContext | undefined, at: string, errors: FieldErrors): void {
@@ -25,15 +30,25 @@ export function validatePodSecurity(context: PodContext | undefined, at: string,
     const field = `${at}.sysctls[${index}].name`;
     if (!name) errors.push(required(field));
     else if (name.length > 253 || !sysctlName.test(name))
-      errors.push(invalid(field, name, `must have at most 253 characters and match regex ${sysctlName.source}`));
+      errors.push(invalid(field, name, `must have at most 253 characters and match regex ${sysctlPattern}`));
     else if (names.has(name)) errors.push(duplicate(field, name));
     names.add(name);
   });
   validateSeccomp(context.seccompProfile, `${at}.seccompProfile`, errors);
+  validateAppArmor(context.appArmorProfile, `${at}.appArmorProfile`, errors);
+  for (const [name, allowed] of [
+    ["supplementalGroupsPolicy", ["Merge", "Strict"]],
+    ["seLinuxChangePolicy", ["MountOption", "Recursive"]],
+  ] as const) {
+    const value = (context as Record<string, unknown>)[name];
+    if (value && !(allowed as readonly unknown[]).includes(value))
+      errors.push(notSupported(`${at}.${name}`, value, allowed));
+  }
 }
 
 export function validateContainerSecurity(
   context: ContainerContext | undefined,
+  hostUsers: boolean,
   at: string,
   errors: FieldErrors,
 ): void {
@@ -41,7 +56,10 @@ export function validateContainerSecurity(
   for (const name of ["runAsUser", "runAsGroup"] as const) validateId(context[name], `${at}.${name}`, errors);
   if (context.procMount && !["Default", "Unmasked"].includes(context.procMount))
     errors.push(notSupported(`${at}.procMount`, context.procMount, ["Default", "Unmasked"]));
+  if (hostUsers && context.procMount === "Unmasked")
+    errors.push(invalid(`${at}.procMount`, context.procMount, "`hostUsers` must be false to use `Unmasked`"));
   validateSeccomp(context.seccompProfile, `${at}.seccompProfile`, errors);
+  validateAppArmor(context.appArmorProfile, `${at}.appArmorProfile`, errors);
   if (context.allowPrivilegeEscalation !== false) return;
   if (context.privileged)
     errors.push(invalid(at, context, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"));
@@ -59,14 +77,27 @@ function validateId(id: number | undefined | null, field: string, errors: FieldE
 function validateSeccomp(profile: PodContext["seccompProfile"], at: string, errors: FieldErrors): void {
   if (!profile) return;
   const { type, localhostProfile } = profile;
-  if (!type) errors.push(required(`${at}.type`));
+  if (!type) errors.push(required(`${at}.type`, "type is required when seccompProfile is set"));
   else if (!seccompTypes.includes(type)) errors.push(notSupported(`${at}.type`, type, seccompTypes));
-  else if (type === "Localhost" && !localhostProfile)
-    errors.push(required(`${at}.localhostProfile`, "must be set when seccomp type is Localhost"));
-  else if (type !== "Localhost" && localhostProfile !== undefined)
-    errors.push(invalid(`${at}.localhostProfile`, localhostProfile, "can only be set when seccomp type is Localhost"));
-  else if (localhostProfile?.startsWith("/"))
-    errors.push(invalid(`${at}.localhostProfile`, localhostProfile, "must be a relative path"));
-  else if (localhostProfile?.split("/").includes(".."))
-    errors.push(invalid(`${at}.localhostProfile`, localhostProfile, "must not contain '..'"));
+  const field = `${at}.localhostProfile`;
+  if (type !== "Localhost") {
+    if (localhostProfile != null)
+      errors.push(invalid(field, profile, "can only be set when seccomp type is Localhost"));
+  } else if (localhostProfile == null) errors.push(required(field, "must be set when seccomp type is Localhost"));
+  else errors.push(...validateDescendingPath(localhostProfile, field));
+}
+
+function validateAppArmor(profile: AppArmorProfile | undefined | null, at: string, errors: FieldErrors): void {
+  if (!profile) return;
+  const { type, localhostProfile } = profile;
+  const field = `${at}.localhostProfile`;
+  if (!type) errors.push(required(`${at}.type`, "type is required when appArmorProfile is set"));
+  else if (!seccompTypes.includes(type)) errors.push(notSupported(`${at}.type`, type, seccompTypes));
+  else if (type !== "Localhost") {
+    if (localhostProfile != null)
+      errors.push(invalid(field, localhostProfile, "can only be set when AppArmor type is Localhost"));
+  } else if (!localhostProfile) errors.push(required(field, "must be set when AppArmor type is Localhost"));
+  else if (localhostProfile.trim() !== localhostProfile)
+    errors.push(invalid(field, localhostProfile, "must not be padded with whitespace"));
+  else if (Buffer.byteLength(localhostProfile) > profileBytes) errors.push(tooLong(field, profileBytes));
 }

@@ -2,7 +2,10 @@
 
 import type { Volume } from "../../../plugins/kit/objects/types.ts";
 import { duplicate, type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { validateClaimSpec, validateDriverName } from "../core/claim-spec.ts";
 import { dnsLabel } from "../names.ts";
+import { validateFilePath, validateNoBacksteps } from "../paths.ts";
+import { validateDownwardFile, validateMode } from "./validate-downward.ts";
 
 const hostPathTypes = [
   "",
@@ -15,16 +18,16 @@ const hostPathTypes = [
   "BlockDevice",
 ];
 
-/** Adds what is wrong, and returns the names that mounts may use. */
-export function validateVolumes(volumes: readonly Volume[], field: string, errors: FieldErrors): Set<string> {
-  const names = new Set<string>();
+/** Adds what is wrong, and returns by name what mounts may use. */
+export function validateVolumes(volumes: readonly Volume[], field: string, errors: FieldErrors): Map<string, Volume> {
+  const named = new Map<string, Volume>();
   volumes.forEach((volume, index) => {
     const at = `${field}[${index}]`;
     if (!volume.name) errors.push(required(`${at}.name`));
     else {
       for (const problem of dnsLabel(volume.name)) errors.push(invalid(`${at}.name`, volume.name, problem));
-      if (names.has(volume.name)) errors.push(duplicate(`${at}.name`, volume.name));
-      names.add(volume.name);
+      if (named.has(volume.name)) errors.push(duplicate(`${at}.name`, volume.name));
+      named.set(volume.name, volume);
     }
     const entries = Object.entries(volume).filter(
       ([key, value]) => key !== "name" && value !== undefined && value !== null,
@@ -34,7 +37,7 @@ export function validateVolumes(volumes: readonly Volume[], field: string, error
       errors.push(forbidden(`${at}.${extra}`, "may not specify more than 1 volume type"));
     validateSource(volume, at, errors);
   });
-  return names;
+  return named;
 }
 
 /** What sources that only their drivers look into must say at least. */
@@ -88,7 +91,7 @@ function validateSource(volume: Volume, at: string, errors: FieldErrors): void {
   if (volume.hostPath) {
     const { path, type } = volume.hostPath;
     if (!path) errors.push(required(`${at}.hostPath.path`));
-    else if (path.split("/").includes("..")) errors.push(invalid(`${at}.hostPath.path`, path, "must not contain '..'"));
+    else errors.push(...validateNoBacksteps(path, `${at}.hostPath.path`));
     if (type && !hostPathTypes.includes(type)) errors.push(notSupported(`${at}.hostPath.type`, type, hostPathTypes));
   }
   if (volume.secret && !volume.secret.secretName) errors.push(required(`${at}.secret.secretName`));
@@ -109,42 +112,65 @@ function validateSource(volume: Volume, at: string, errors: FieldErrors): void {
     else if (!volume.nfs.path.startsWith("/"))
       errors.push(invalid(`${at}.nfs.path`, volume.nfs.path, "must be an absolute path"));
   }
-  if (volume.csi && !volume.csi.driver) errors.push(required(`${at}.csi.driver`));
-  (volume.downwardAPI?.items ?? []).forEach((item, index) => {
-    const field = `${at}.downwardAPI.items[${index}]`;
-    if (!item.path) errors.push(required(`${field}.path`));
-    else if (item.path.startsWith("/")) errors.push(invalid(`${field}.path`, item.path, "must be a relative path"));
-    else if (item.path.split("/").includes(".."))
-      errors.push(invalid(`${field}.path`, item.path, "must not contain '..'"));
-    if (!item.fieldRef && !item.resourceFieldRef)
-      errors.push(required(field, "one of fieldRef and resourceFieldRef is required"));
-  });
-  (volume.projected?.sources ?? []).forEach((source, index) => {
-    const field = `${at}.projected.sources[${index}]`;
+  if (volume.csi) errors.push(...validateDriverName(volume.csi.driver, `${at}.csi.driver`));
+  const template = volume.ephemeral?.volumeClaimTemplate;
+  if (template)
+    errors.push(
+      ...validateClaimSpec(
+        (template.spec ?? {}) as unknown as Record<string, unknown>,
+        `${at}.ephemeral.volumeClaimTemplate.spec`,
+      ),
+    );
+  validateMode(volume.downwardAPI?.defaultMode, `${at}.downwardAPI.defaultMode`, errors);
+  for (const item of volume.downwardAPI?.items ?? []) validateDownwardFile(item, `${at}.downwardAPI`, errors);
+  validateProjected(volume.projected, `${at}.projected`, errors);
+}
+
+function validateProjected(projected: Volume["projected"], at: string, errors: FieldErrors): void {
+  const paths = new Set<string>();
+  const take = (path: string | undefined, shown: string | undefined) => {
+    if (path && paths.has(path)) errors.push(invalid(at, shown, "conflicting duplicate paths"));
+    if (path) paths.add(path);
+  };
+  validateMode(projected?.defaultMode, `${at}.defaultMode`, errors);
+  (projected?.sources ?? []).forEach((source, index) => {
+    const field = `${at}.sources[${index}]`;
+    for (const kind of ["secret", "configMap"] as const) {
+      const from = source[kind];
+      if (!from) continue;
+      if (!from.name) errors.push(required(`${field}.${kind}.name`));
+      (from.items ?? []).forEach((item, itemIndex) => {
+        validateItem(item, `${field}.${kind}.items[${itemIndex}]`, errors);
+        take(item.path, from.name);
+      });
+    }
+    for (const item of source.downwardAPI?.items ?? []) {
+      validateDownwardFile(item, `${field}.downwardAPI`, errors);
+      take(item.path, item.path);
+    }
+    validateToken(source.serviceAccountToken, at, `${field}.serviceAccountToken.expirationSeconds`, errors);
     const kinds = Object.keys(source).filter((key) => (source as Record<string, unknown>)[key] != null);
     if (kinds.length > 1) errors.push(forbidden(field, "may not specify more than 1 volume type per source"));
-    const token = source.serviceAccountToken;
-    if (token && !token.path) errors.push(required(`${field}.serviceAccountToken.path`));
-    if (token?.expirationSeconds !== undefined && token.expirationSeconds < 600)
-      errors.push(
-        invalid(
-          `${field}.serviceAccountToken.expirationSeconds`,
-          token.expirationSeconds,
-          "may not specify a duration less than 10 minutes",
-        ),
-      );
   });
 }
 
-function validateMode(mode: number | undefined, field: string, errors: FieldErrors): void {
-  if (mode !== undefined && mode !== null && (mode < 0 || mode > 0o777))
-    errors.push(invalid(field, mode, "must be a number between 0 and 0777 (octal), both inclusive"));
+type Token = NonNullable<NonNullable<NonNullable<Volume["projected"]>["sources"]>[number]["serviceAccountToken"]>;
+
+/** The path of a token's path is the volume's, as upstream has it. */
+function validateToken(token: Token | undefined, at: string, seconds: string, errors: FieldErrors): void {
+  if (!token) return;
+  const { expirationSeconds = 3600, path } = token;
+  if (expirationSeconds < 600)
+    errors.push(invalid(seconds, expirationSeconds, "may not specify a duration less than 10 minutes"));
+  if (expirationSeconds > 2 ** 32)
+    errors.push(invalid(seconds, expirationSeconds, "may not specify a duration larger than 2^32 seconds"));
+  if (!path) errors.push(required(`${at}.path`));
+  else errors.push(...validateFilePath(path, `${at}.path`));
 }
 
 function validateItem(item: { key: string; path: string; mode?: number }, at: string, errors: FieldErrors): void {
   if (!item.key) errors.push(required(`${at}.key`));
   if (!item.path) errors.push(required(`${at}.path`));
-  else if (item.path.startsWith("/")) errors.push(invalid(`${at}.path`, item.path, "must be a relative path"));
-  else if (item.path.split("/").includes("..")) errors.push(invalid(`${at}.path`, item.path, "must not contain '..'"));
+  errors.push(...validateFilePath(item.path ?? "", `${at}.path`));
   validateMode(item.mode, `${at}.mode`, errors);
 }

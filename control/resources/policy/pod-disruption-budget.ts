@@ -3,7 +3,7 @@
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { invalid, notSupported } from "../field-error.ts";
-import { validateIntOrPercent } from "../int-or-percent.ts";
+import { validateIntOrPercent, validateNotAboveAll } from "../int-or-percent.ts";
 import { type LabelSelector, validateLabelSelector } from "../label-selector.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 
@@ -48,8 +48,10 @@ export const podDisruptionBudgets: ResourceDefinition = {
   validate(object) {
     const spec = specOf(object);
     const errors = [
-      ...validateIntOrPercent(spec.minAvailable, "spec.minAvailable"),
-      ...validateIntOrPercent(spec.maxUnavailable, "spec.maxUnavailable"),
+      ...(["minAvailable", "maxUnavailable"] as const).flatMap((field) => [
+        ...validateIntOrPercent(spec[field], `spec.${field}`),
+        ...validateNotAboveAll(spec[field], `spec.${field}`),
+      ]),
       ...validateLabelSelector(spec.selector, "spec.selector"),
     ];
     if (spec.minAvailable !== undefined && spec.maxUnavailable !== undefined)

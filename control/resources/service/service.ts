@@ -2,13 +2,16 @@
 
 import type { KubeObject, Service } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
+import { deepEqual } from "../equal.ts";
 import { dns1035Label } from "../names.ts";
 import { setDefault } from "../pod-spec/defaults.ts";
 import { age, ageColumn, column, labelsText, nameColumn, wideColumn } from "../print.ts";
 import type { ServiceAllocator } from "./allocator.ts";
 import { keepFamilies } from "./families.ts";
 import { reserveFor } from "./reserve.ts";
-import { validateService } from "./validate.ts";
+import { isExternallyAccessible, validateService } from "./validate.ts";
+
+type Spec = NonNullable<Service["spec"]>;
 
 const asService = (object: KubeObject): Service => object as unknown as Service;
 
@@ -68,15 +71,15 @@ export function servicesWith(allocator: ServiceAllocator): ResourceDefinition {
 function defaultSpec(spec: NonNullable<Service["spec"]>): void {
   setDefault(spec, "type", "ClusterIP");
   setDefault(spec, "sessionAffinity", "None");
-  if (spec.sessionAffinity === "ClientIP" && !spec.sessionAffinityConfig?.clientIP?.timeoutSeconds)
+  if (spec.sessionAffinity === "None") delete spec.sessionAffinityConfig;
+  if (spec.sessionAffinity === "ClientIP" && spec.sessionAffinityConfig?.clientIP?.timeoutSeconds == null)
     spec.sessionAffinityConfig = { clientIP: { timeoutSeconds: 10800 } };
   for (const port of spec.ports ?? []) {
     if (!port.protocol) port.protocol = "TCP";
     if (port.targetPort === undefined || port.targetPort === null || port.targetPort === 0 || port.targetPort === "")
       port.targetPort = port.port;
   }
-  const isPublic = spec.type === "NodePort" || spec.type === "LoadBalancer";
-  if (isPublic && !spec.externalTrafficPolicy) spec.externalTrafficPolicy = "Cluster";
+  if (isExternallyAccessible(spec) && !spec.externalTrafficPolicy) spec.externalTrafficPolicy = "Cluster";
   if (spec.type === "LoadBalancer") setDefault(spec, "allocateLoadBalancerNodePorts", true);
   if (spec.type === "ExternalName") return;
   if (!spec.internalTrafficPolicy) spec.internalTrafficPolicy = "Cluster";
@@ -110,10 +113,22 @@ function keepAllocated(service: Service, previous: Service): void {
   if (!isPublic && wasPublic) {
     for (const port of spec.ports ?? [])
       if (before.ports?.some((one) => one.nodePort === port.nodePort)) delete port.nodePort;
-    delete spec.externalTrafficPolicy;
-    delete spec.allocateLoadBalancerNodePorts;
-    delete spec.healthCheckNodePort;
   }
+  dropWithType(spec, before);
+}
+
+/** What only makes sense for the type that it was goes with it, unless the client sets it anew. */
+function dropWithType(spec: Spec, before: Spec): void {
+  const drop = (field: keyof Spec, isNeeded: (spec: Spec) => boolean) => {
+    if (isNeeded(before) && !isNeeded(spec) && deepEqual(spec[field], before[field])) delete spec[field];
+  };
+  const isBalancer = ({ type }: Spec) => type === "LoadBalancer";
+  drop("externalTrafficPolicy", isExternallyAccessible);
+  drop("allocateLoadBalancerNodePorts", isBalancer);
+  drop("loadBalancerClass", isBalancer);
+  drop("healthCheckNodePort", (one) => isBalancer(one) && one.externalTrafficPolicy === "Local");
+  if (isBalancer(spec) && isBalancer(before) && spec.externalTrafficPolicy === "Local")
+    if (!spec.healthCheckNodePort && before.healthCheckNodePort) spec.healthCheckNodePort = before.healthCheckNodePort;
 }
 
 function externalText({ spec, status }: Service): string {
