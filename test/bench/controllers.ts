@@ -19,6 +19,7 @@ import { until } from "../harness/until.ts";
 
 const nodeCount = 20;
 const restSeconds = 10;
+const heartbeatMs = 10_000;
 const patienceMs = 5 * 60_000;
 
 /** `node test/bench/main.ts controllers [replicas] [deployments]`. */
@@ -50,13 +51,15 @@ export async function run(args: string[]): Promise<void> {
   const [pods, nodes] = [informer<Pod>(resources.pods), informer<Node>(resources.nodes)];
   const kubelet = new SimulatedKubelet({ client, pods, nodes, binds: false });
   const running = Promise.allSettled([control.run(call), kubelet.run(call)]);
+  let heartbeats: Promise<void> | undefined;
   try {
     for (let index = 0; index < nodeCount; index++) await client.create(resources.nodes, readyNode(`n${index}`), call);
+    heartbeats = beat(client, call);
     await measureOne(client, replicas, call);
     await measureRest(client, deployments, call);
   } finally {
     stop.abort();
-    await running;
+    await Promise.allSettled([running, heartbeats]);
     await control.close();
     rmSync(dataDir, { recursive: true, force: true });
   }
@@ -64,6 +67,27 @@ export async function run(args: string[]): Promise<void> {
 
 type Call = { signal: AbortSignal };
 const namespace = "default";
+
+/** The leases of the nodes, as their kubelets renew them: without, the nodes are given up before a slow machine is done. */
+async function beat(client: ApiClient, call: Call): Promise<void> {
+  const spec = () => ({
+    leaseDurationSeconds: 40,
+    renewTime: new Date(clock.now()).toISOString().replace("Z", "000Z"),
+  });
+  const at = { namespace: "kube-node-lease" };
+  const names = Array.from({ length: nodeCount }, (_, index) => `n${index}`);
+  const apiVersion = "coordination.k8s.io/v1";
+  for (const name of names) {
+    const metadata = { ...at, name };
+    const lease = { apiVersion, kind: "Lease", metadata, spec: { ...spec(), holderIdentity: name } };
+    await client.create(resources.leases, lease, call, at);
+  }
+  for (;;) {
+    await clock.sleep(heartbeatMs, call);
+    for (const name of names)
+      await client.patch(resources.leases, { ...at, name }, { type: "merge", body: { spec: spec() } }, call);
+  }
+}
 
 const deployment = (name: string, replicas: number): Json => ({
   apiVersion: "apps/v1",
@@ -112,15 +136,21 @@ async function measureOne(client: ApiClient, replicas: number, call: Call): Prom
   });
 }
 
-/** What is still under way, such as statuses and events, ends first: nothing was written for a while. */
+/** What is still under way, such as statuses and events, ends first: nothing but heartbeats was written for a while. */
 async function untilQuiet(client: ApiClient, call: Call): Promise<void> {
-  const revision = async () =>
-    (await client.list(resources.namespaces, { limit: 1 }, call)).metadata.resourceVersion ?? "";
+  const newest = async (ref: ResourceRef) => {
+    const { items } = await client.list<KubeObject>(ref, { namespace }, call);
+    return Math.max(0, ...items.map(({ metadata }) => Number(metadata.resourceVersion)));
+  };
+  const state = async () => {
+    const followed = [resources.deployments, resources.replicasets, resources.pods, resources.events];
+    return (await Promise.all(followed.map(newest))).join();
+  };
   const giveUpAt = performance.now() + 60_000;
-  for (let before = await revision(), now = ""; before !== now && performance.now() < giveUpAt; ) {
+  for (let before = await state(), now = ""; before !== now && performance.now() < giveUpAt; ) {
     before = now;
     await clock.sleep(2_000, call);
-    now = await revision();
+    now = await state();
   }
 }
 
