@@ -9,6 +9,7 @@ import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { chromium, type Page } from "playwright-core";
 import t from "tap";
+import { testPki } from "../harness/certificates.ts";
 import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
 import { openKernel } from "../../cni/net/kernel.ts";
 import { parseAddress, parsePrefix } from "../../plugins/kit/net/address.ts";
@@ -320,6 +321,44 @@ t.test("the page", { skip, timeout: 600_000 }, async (t) => {
     await page.locator(".xterm-rows").getByText("kubelet-5", { exact: true }).waitFor();
     t.pass("a token opens all of it");
     await page.context().close();
+  });
+
+  await t.test("on the kubelet's port a browser's certificate opens it, without a token", async (t) => {
+    const origin = `https://127.0.0.1:${skiff.ports.kubelet}`;
+    const pem = (name: string) => {
+      const [, data = ""] = new RegExp(`${name}: (\\S+)`).exec(readFileSync(skiff.kubeconfig, "utf8")) ?? [];
+      return Buffer.from(data, "base64");
+    };
+    // The driver hands it to the node in the browser's name: what the browser's own store would do is not shown here.
+    const admin = { cert: pem("client-certificate-data"), key: pem("client-key-data") };
+    const page = await open(`${origin}/ui/`, {
+      ignoreHTTPSErrors: true,
+      clientCertificates: [{ origin, ...admin }],
+    });
+    await page.getByRole("heading", { name: skiff.nodeName }).waitFor();
+    await toMain(page);
+    await page.locator("pre.log").getByText("line-").waitFor();
+    await page.getByRole("button", { name: "Terminal" }).click();
+    await page.locator(".xterm-rows").getByText("#").first().waitFor();
+    await page.keyboard.type("echo certified-$((3+4))\n");
+    await page.locator(".xterm-rows").getByText("certified-7", { exact: true }).waitFor();
+    await page.getByRole("link", { name: "Cluster" }).click();
+    await page.getByRole("table", { name: "Workloads" }).getByText("default/shop").waitFor();
+    t.equal(await page.getByLabel(/token/).count(), 0, "nothing asks for a token");
+    await shot(page, "certificate");
+    await page.context().close();
+    const impostor = testPki().client("kubernetes-admin", ["system:masters"]);
+    const stranger = { cert: Buffer.from(impostor.cert), key: Buffer.from(impostor.key) };
+    const refused = await browser.newContext({
+      ignoreHTTPSErrors: true,
+      clientCertificates: [{ origin, ...stranger }],
+    });
+    t.equal(
+      (await (await refused.newPage()).goto(`${origin}/ui/`))?.status(),
+      401,
+      "one of another authority does not",
+    );
+    await refused.close();
   });
   t.same(errors, [], "no script failed");
 });
