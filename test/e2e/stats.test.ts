@@ -1,10 +1,10 @@
 // What the node tells of its containers against what the kernel counts itself, and on Docker against what Docker tells. Counters are
 // compared with readings before and after: how busy the machine is meanwhile does not matter.
 
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import t, { type Test } from "tap";
 import { Engine } from "../../cri/docker/engine/engine.ts";
@@ -20,6 +20,8 @@ import { type RunningSkiff, startSkiff } from "../harness/skiff.ts";
 import { until } from "../harness/until.ts";
 
 const burnNs = 10e9;
+/** Numbers closer together than this show the rate of before. */
+const sameRateMs = 900;
 const mega = 1 << 20;
 
 const container = (name: string, script: string, more: object = {}) => ({
@@ -73,6 +75,25 @@ interface Placed {
   readonly id: string;
 }
 
+/** Lets the group, and those of the node around it, go before everything else, so that a busy machine gives it what it asks for. */
+function preferred(cgroups: Cgroups, cgroup: string): void {
+  const [file, most] = cgroups.version === 2 ? ["cpu.weight", "10000"] : ["cpu.shares", "262144"];
+  for (let path = cgroup; path.includes("/skiff-"); path = dirname(path))
+    writeFileSync(join(cgroups.folder(path, "cpu"), file), most);
+}
+
+/** Asks the node for documents without a process for each. */
+async function openProxy(t: Test, { kubeconfig, nodeName }: RunningSkiff): Promise<(path: string) => Promise<unknown>> {
+  const proxy = spawn("kubectl", ["--kubeconfig", kubeconfig, "proxy", "--port=0"], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  t.teardown(() => proxy.kill());
+  let said = "";
+  proxy.stdout.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  const [, address] = await until("the proxy", () => /Starting to serve on (\S+)/.exec(said));
+  return async (path) => (await fetch(`http://${address}/api/v1/nodes/${nodeName}/proxy${path}`)).json();
+}
+
 async function againstKernel(
   t: Test,
   skiff: RunningSkiff,
@@ -105,28 +126,49 @@ async function againstKernel(
   await skiff.kubectl("exec", "busy", "-c", "burner", "--", "touch", "/tmp/go");
   const oneCore = "a container that burns one core for ten seconds shows one core";
   const burn = async (t: Test) => {
-    const look = async () => {
-      const before = await kernel("burner");
-      const told = of(await summary(), "burner");
-      const after = await kernel("burner");
-      const usage = told?.cpu.usageCoreNanoSeconds ?? 0;
-      // Numbers of the last second may be shown again; what is counted then lies before.
-      t.ok(usage <= Number(after.cpu?.usageNs), "not more than the kernel counted");
-      return { usage, rate: told?.cpu.usageNanoCores ?? 0, kernelNs: Number(before.cpu?.usageNs), at: before.at };
-    };
+    preferred(cgroups, places.get("burner")?.cgroup ?? "");
+    const ask = await openProxy(t, skiff);
+    /** Numbers made between two looks at the kernel: those of the last second, which may be shown again, are passed over. */
+    const look = (since = 0) =>
+      until("newer numbers", async () => {
+        const before = await kernel("burner");
+        const told = of((await ask("/stats/summary")) as Summary, "burner")?.cpu;
+        const after = await kernel("burner");
+        const [usage, rate] = [told?.usageCoreNanoSeconds ?? 0, told?.usageNanoCores];
+        const [least, most] = [Number(before.cpu?.usageNs), Number(after.cpu?.usageNs)];
+        if (usage > most) t.fail(`shown ${usage} ns, when the kernel had counted ${most}`);
+        const isNew = usage >= least && before.at - since > sameRateMs;
+        return isNew && rate !== undefined && { least, most, from: before.at, to: after.at, cores: rate / 1e9 };
+      });
     const first = await look();
-    await until(
-      "ten seconds of a core",
-      async () => Number((await kernel("burner")).cpu?.usageNs) - first.kernelNs > burnNs,
-      300_000,
+    const stretches: { least: number; most: number; shown: number }[] = [];
+    let last = first;
+    // Ten seconds of a core, and however busy the machine is, a few stretches to compare.
+    while (last.least - first.most < burnNs || stretches.length < 5) {
+      const next = await look(last.to);
+      const least = (next.least - last.most) / ((next.to - last.from) * 1e6);
+      const most = (next.most - last.least) / ((next.from - last.to) * 1e6);
+      stretches.push({ least, most, shown: next.cores });
+      last = next;
+    }
+    const told = ({ least, most, shown }: (typeof stretches)[number]) =>
+      `${shown.toFixed(3)} for ${least.toFixed(3)} to ${most.toFixed(3)}`;
+    t.comment(`cores shown for those that the kernel gave: ${stretches.map(told).join(", ")}`);
+    // Somebody else may have asked in between, and then the rate is that of a part: most are of the whole.
+    const right = stretches.filter(({ least, most, shown }) => shown >= least * 0.95 && shown <= most * 1.05);
+    t.ok(
+      right.length > stretches.length / 2,
+      `${right.length} of ${stretches.length} are the kernel's counter by time`,
     );
-    const last = await look();
-    const burnt = (last.usage - first.usage) / (last.kernelNs - first.kernelNs);
-    t.ok(burnt > 0.85 && burnt < 1.15, `the counter moved as the kernel's did (${burnt.toFixed(3)})`);
-    const cores = last.rate / 1e9;
-    const kernelCores = (last.kernelNs - first.kernelNs) / ((last.at - first.at) * 1e6);
-    t.comment(`shown ${cores.toFixed(2)} cores; the kernel gave it ${kernelCores.toFixed(2)} of one`);
-    t.ok(cores > 0 && cores < 1.1, `one process is at most one core (${cores.toFixed(2)})`);
+    const given = (last.least - first.most) / ((last.to - first.from) * 1e6);
+    const shown = stretches.map((one) => one.shown).sort((a, b) => a - b)[Math.trunc(stretches.length / 2)] ?? 0;
+    if (given > 0.9)
+      t.ok(shown > 0.9 && shown < 1.1, `given ${given.toFixed(2)} of a core, it shows ${shown.toFixed(2)}`);
+    else t.comment(`this machine is too busy to give anybody a whole core: it gave ${given.toFixed(2)}`);
+    t.ok(
+      stretches.every(({ shown }) => shown > 0 && shown < 1.15),
+      "one process is at most one core",
+    );
   };
   if (isBurning) await t.test(oneCore, burn);
 
