@@ -161,6 +161,11 @@ const provoked: {
     expected: { name: "runc", status: "fail", message: /missing/, fix: /apt-get install runc/ },
   },
   {
+    what: "a runc that does not say its version",
+    facts: { version: async (program) => (program === "runc" ? "" : "conmon version 2.1.6") },
+    expected: { name: "runc", status: "fail", message: /of unknown version is too old/, fix: /apt-get install runc/ },
+  },
+  {
     what: "an old conmon",
     facts: { version: async (program) => (program === "runc" ? "runc version 1.2.0" : "conmon version 1.0.9") },
     expected: { name: "conmon", status: "fail", message: /1\.0\.9 is too old/ },
@@ -206,6 +211,17 @@ t.test("checkBox() names who has a port, and knows Skiff itself", async (t) => {
   mkdirSync(facts.dataDir);
   writeFileSync(join(facts.dataDir, "lock"), "77\n");
   t.same(await wrong(facts), []);
+});
+
+t.test("checkBox() names a port whose owner cannot be seen, and how to see it", async (t) => {
+  t.match(await wrong(box(t, { "proc/net/tcp": `${header}\n${listener}\n` })), [
+    {
+      name: "port-6443",
+      status: "fail",
+      message: /is taken by a process that cannot be seen from here/,
+      fix: /ss -ltnp/,
+    },
+  ]);
 });
 
 t.test("checkCommand() looks at this very box and finds a port of our own taken", async (t) => {
