@@ -89,6 +89,17 @@ t.test("a volume is attached where its pod is, told to the node, and detached wh
   t.notOk(room.get(nodes, "a").status.volumesAttached?.length, "taken out of the node's list first");
 });
 
+t.test("an attachment that somebody else made is left alone", async (t) => {
+  const room = await setUp(t);
+  await use(room, "web", "a");
+  const made = await attach(room, "a");
+  const spec = { attacher: "other.example.com", nodeName: "a", source: { persistentVolumeName: "pv-other" } };
+  await room.create(attachments, { metadata: { name: "by-hand" }, spec });
+  await stop(room, "web");
+  await until("its own to go", () => room.get(attachments, made.metadata.name) === undefined);
+  t.ok(room.get(attachments, "by-hand"));
+});
+
 t.test("a driver that needs no attaching gets none, and a pod that ended keeps nothing", async (t) => {
   const room = await setUp(t, { attachRequired: false });
   await use(room, "web", "a");

@@ -51,6 +51,11 @@ export function attachmentName(volume: PersistentVolume, nodeName: string): stri
   return `csi-${createHash("sha256").update(`${volumeHandle}${driver}${nodeName}`).digest("hex")}`;
 }
 
+/** Attachments of other names were made by somebody else, who also takes them away. */
+export function isNamedByUs({ metadata }: VolumeAttachment): boolean {
+  return /^csi-[0-9a-f]{64}$/.test(metadata.name ?? "");
+}
+
 /** The name of the volume in `status.volumesAttached` and `status.volumesInUse` of nodes. */
 export function uniqueName(volume: PersistentVolume): string {
   const { driver = "", volumeHandle = "" } = volume.spec?.csi ?? {};

@@ -14,6 +14,7 @@ import {
   type CsiDriver,
   isHealthy,
   isManaged,
+  isNamedByUs,
   isOutOfService,
   isShared,
   type Lookup,
@@ -121,7 +122,7 @@ class Attacher {
   /** The answer is when to look again at what a silent node holds. */
   async sync(nodeName: string, call: Call): Promise<number | undefined> {
     const node = this.#nodes.get("", nodeName);
-    const here = this.#attachments.list().filter(({ spec }) => spec.nodeName === nodeName);
+    const here = this.#attachments.list().filter((one) => one.spec.nodeName === nodeName && isNamedByUs(one));
     const podsHere = this.#pods.list().filter((pod) => pod.spec?.nodeName === nodeName);
     const wanted = wantedOn(podsHere, this.#lookup);
     const leaving: VolumeAttachment[] = [];
