@@ -36,8 +36,6 @@ export function checkPatched(scope: Scope, object: KubeObject, patch: Decoded): 
 /** Applied objects say what a manager wants to own: a field that nobody has is refused, whatever was asked for. */
 export function checkApplied(scope: Scope, object: KubeObject, decoded: Decoded): void {
   const mode = fieldValidation(scope.request.query);
-  if (mode === "Strict" && decoded.duplicate !== undefined)
-    throw badRequest(`error decoding YAML: yaml: unmarshal errors:\n  ${decoded.duplicate}`);
   const { kind } = scope.definition;
   const decoding = held(scope, object);
   if (decoding.unknown.length > 0) {
@@ -46,6 +44,10 @@ export function checkApplied(scope: Scope, object: KubeObject, decoded: Decoded)
     const about = `${scope.namespace}/${scope.name}; ${groupVersion(scope.definition)}, Kind=${kind}`;
     throw badRequest(`failed to create typed patch object (${about}): ${text}`);
   }
+  if (mode === "Strict" && decoded.duplicate !== undefined)
+    throw badRequest(
+      `error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  ${decoded.duplicate}`,
+    );
   report(scope, mode, decoding, duplicatesIn(decoded, mode));
 }
 

@@ -2,7 +2,7 @@
 
 import t from "tap";
 import { FakeClock } from "../../plugins/kit/clock.ts";
-import { startApi } from "../../test/harness/api-server.ts";
+import { type Json, startApi } from "../../test/harness/api-server.ts";
 
 const pod = (name: string) => ({
   apiVersion: "v1",
@@ -122,6 +122,28 @@ t.test("list() pages through one snapshot", async (t) => {
     ["c", "d", "e"],
   );
   t.equal(second.body.metadata.resourceVersion, first.body.metadata.resourceVersion);
+});
+
+t.test("list() goes on over a newer state when its snapshot is gone", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const namesOf = ({ body }: { body: Json }) => body.items.map((item: Json) => item.metadata.name);
+  const page = (token: string) => api.ask("GET", `${configMaps}?limit=2&continue=${encodeURIComponent(token)}`);
+  for (const name of ["a", "b", "c", "d"]) await api.ask("POST", configMaps, { metadata: { name } });
+  const first = await api.ask("GET", `${configMaps}?limit=2`);
+  await api.ask("DELETE", `${configMaps}/c`);
+  // Enough other pictures that this one is forgotten, and no history to take it from.
+  for (let index = 0; index < 10; index++) {
+    await api.ask("POST", configMaps, { metadata: { name: `x${index}` } });
+    await api.ask("GET", `${configMaps}?limit=1`);
+  }
+  await api.store.compact(api.store.revision, { signal: AbortSignal.timeout(10_000) });
+  const late = await page(first.body.metadata.continue);
+  t.equal(late.status, 410);
+  t.match(late.body, { kind: "Status", reason: "Expired", metadata: { continue: /./ } });
+  const next = await page(late.body.metadata.continue);
+  t.same(namesOf(next), ["d", "x0"], "what is left, as it is now");
+  t.same(namesOf(await page(next.body.metadata.continue)), ["x1", "x2"], "and that picture holds");
 });
 
 t.test("list() selects by labels and fields", async (t) => {

@@ -47,8 +47,7 @@ function defaultContainer(container: Container): void {
   setDefault(container, "resources", {});
   for (const port of container.ports ?? []) if (!port.protocol) port.protocol = "TCP";
   for (const variable of container.env ?? []) {
-    const reference = variable.valueFrom?.fieldRef;
-    if (reference && !reference.apiVersion) reference.apiVersion = "v1";
+    if (variable.valueFrom) defaultDownward(variable.valueFrom);
   }
   for (const probe of [container.livenessProbe, container.readinessProbe, container.startupProbe])
     if (probe) defaultProbe(probe);
@@ -77,6 +76,17 @@ function hasLatestTag(image: string): boolean {
   return colon < 0 || name.slice(colon + 1) === "latest";
 }
 
+interface Downward {
+  fieldRef?: { apiVersion?: string };
+  resourceFieldRef?: { divisor?: string | number };
+}
+
+/** No divisor is written as 0, which counts in the resource's own unit. */
+function defaultDownward({ fieldRef, resourceFieldRef }: Downward): void {
+  if (fieldRef && !fieldRef.apiVersion) fieldRef.apiVersion = "v1";
+  if (resourceFieldRef) setDefault(resourceFieldRef, "divisor", "0");
+}
+
 const fileMode = 0o644;
 
 function defaultVolume(volume: Volume): void {
@@ -85,12 +95,10 @@ function defaultVolume(volume: Volume): void {
   for (const source of [volume.secret, volume.configMap, volume.downwardAPI, volume.projected])
     if (source) setDefault(source as { defaultMode?: number }, "defaultMode", fileMode);
   if (volume.hostPath) setDefault(volume.hostPath, "type", "");
-  for (const item of volume.downwardAPI?.items ?? [])
-    if (item.fieldRef && !item.fieldRef.apiVersion) item.fieldRef.apiVersion = "v1";
+  for (const item of volume.downwardAPI?.items ?? []) defaultDownward(item);
   for (const source of volume.projected?.sources ?? []) {
     if (source.serviceAccountToken) setDefault(source.serviceAccountToken, "expirationSeconds", 3600);
-    for (const item of source.downwardAPI?.items ?? [])
-      if (item.fieldRef && !item.fieldRef.apiVersion) item.fieldRef.apiVersion = "v1";
+    for (const item of source.downwardAPI?.items ?? []) defaultDownward(item);
   }
   const template = volume.ephemeral?.volumeClaimTemplate?.spec;
   if (template) setDefault(template, "volumeMode", "Filesystem");

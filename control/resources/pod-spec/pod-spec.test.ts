@@ -231,6 +231,18 @@ t.test("pods are refused by field", async (t) => {
   }
 });
 
+t.test("a pod's downward fields get their defaults", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const spec = {
+    ...variable({ resourceFieldRef: { resource: "limits.cpu" } }),
+    ...volume({ downwardAPI: { items: [{ path: "a", fieldRef: { fieldPath: "metadata.labels" } }] } }),
+  };
+  const { body } = await api.ask("POST", `${pods}?dryRun=All`, { metadata: { name: "p" }, spec });
+  t.same(body.spec.containers[0].env[0].valueFrom.resourceFieldRef, { resource: "limits.cpu", divisor: "0" });
+  t.equal(body.spec.volumes[0].downwardAPI.items[0].fieldRef.apiVersion, "v1");
+});
+
 t.test("a pod changes only by the rules", async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
