@@ -38,13 +38,17 @@ export class ManifestFolder {
     const { clock, dir, log } = this.#options;
     let watcher: FSWatcher | undefined;
     let wake = () => {};
+    let hasChanged = false;
     // A folder that is not there cannot be watched: files put into it later would be noticed late.
     await mkdir(dir, { recursive: true }).catch(() => {});
     try {
       while (!call.signal.aborted) {
         if (!watcher) {
           try {
-            watcher = watch(dir, () => wake());
+            watcher = watch(dir, () => {
+              hasChanged = true;
+              wake();
+            });
             watcher.on("error", () => {
               watcher?.close();
               watcher = undefined;
@@ -53,6 +57,7 @@ export class ManifestFolder {
             log.debug({ dir, err: error }, "cannot watch the manifest folder: it is read every 20 seconds");
           }
         }
+        hasChanged = false;
         await this.read();
         const isNoticed = await new Promise<boolean>((resolve) => {
           const cancel = clock.after(rereadMs, () => resolve(false));
@@ -61,6 +66,8 @@ export class ManifestFolder {
             resolve(true);
           };
           call.signal.addEventListener("abort", wake, { once: true });
+          // While it was read, nobody waited yet.
+          if (hasChanged || call.signal.aborted) wake();
         });
         call.signal.removeEventListener("abort", wake);
         if (isNoticed) await clock.sleep(settleMs, call).catch(() => {});

@@ -85,6 +85,35 @@ t.test("ManifestFolder keeps the pods of a file that went bad, and the others", 
   t.same(names(), ["a-n"]);
 });
 
+t.test("ManifestFolder stops and notices what changes also while it reads", async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "skiff-folder-"));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  const write = (name: string) => writeFileSync(join(dir, `${name}.yaml`), manifest(name));
+  // Time stands still but for the moment in which a change settles: nobody reads again by himself.
+  const clock = {
+    ...systemClock,
+    after: (ms: number, then: () => void) => systemClock.after(ms < 1_000 ? ms : 2 ** 30, then),
+  };
+  const stop = new AbortController();
+  const told: number[] = [];
+  const folder = new ManifestFolder({
+    dir,
+    nodeName: "n",
+    clock,
+    log: noLog,
+    onPods: (pods) => {
+      told.push(pods.length);
+      // Told while it still reads.
+      if (told.length === 1) write("b");
+      if (pods.length === 2) stop.abort();
+    },
+    onTrouble: () => {},
+  });
+  write("a");
+  await folder.run(stop);
+  t.equal(told.at(-1), 2);
+});
+
 t.test("ManifestUrl keeps its pods while the server is away", async (t) => {
   let pods: readonly AgentPod[] = [];
   const troubles: string[] = [];
