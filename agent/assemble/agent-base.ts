@@ -1,10 +1,13 @@
 // What every part of the agent stands on: its folders, the machine's facts, the way to the API, the events, and what it remembers.
 
+import { statSync } from "node:fs";
+import { join } from "node:path";
 import type { Runtime } from "../../cri/api/contract.ts";
 import { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import { type Clock, systemClock } from "../../plugins/kit/clock.ts";
 import { EventRecorder } from "../../plugins/kit/events.ts";
 import type { Log } from "../../plugins/kit/log.ts";
+import { projectFolder } from "../../plugins/kit/platform/project.ts";
 import type { AgentConfig } from "../config/agent-config.ts";
 import { rememberedAddresses } from "../node/addresses.ts";
 import { makeDirectories } from "../node/directories.ts";
@@ -25,6 +28,8 @@ export interface AgentBase {
   readonly stop: AbortController;
   readonly meters: AgentMeters;
   readonly runtime: Runtime;
+  /** Wall time that has passed for certain: of the program, or of the agent's last run here. */
+  readonly laterThan: number;
   readonly dirs: ReturnType<typeof makeDirectories>;
   readonly machine: ReturnType<typeof machineFacts>;
   readonly addresses: ReturnType<typeof rememberedAddresses>;
@@ -44,6 +49,9 @@ export async function openBase(options: AgentOptions): Promise<AgentBase> {
   const runtime = measuredRuntime(options.runtime, meters, clock);
   const stop = new AbortController();
   const dirs = makeDirectories(config.dataDir);
+  const laterThan = Math.max(
+    ...[join(projectFolder, "package.json"), dirs.agent].map((path) => statSync(path).mtimeMs),
+  );
   const machine = machineFacts();
   const addresses = rememberedAddresses(config.nodeIps, clock);
   if (!machine.hasMemoryController) {
@@ -74,6 +82,7 @@ export async function openBase(options: AgentOptions): Promise<AgentBase> {
     stop,
     meters,
     runtime,
+    laterThan,
     dirs,
     machine,
     addresses,

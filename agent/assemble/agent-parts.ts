@@ -16,6 +16,7 @@ import { openPlugins } from "../../plugins/kit/registry.ts";
 import { volumeKind } from "../../plugins/kit/volume.ts";
 import { credentialProviders } from "../images/credential-provider.ts";
 import { ImageManager } from "../images/image-manager.ts";
+import { hasDefaultRoute } from "../node/addresses.ts";
 import { CsiNodeWriter } from "../node/csi-node.ts";
 import { nodeFacts } from "../node/facts.ts";
 import { NodeManager } from "../node/node-manager.ts";
@@ -108,6 +109,7 @@ export async function openParts(base: AgentBase, options: AgentOptions) {
     labels: config.nodeLabels,
     taints: config.nodeTaints,
     addresses,
+    hasDefaultRoute,
     storageDir: config.dataDir,
     maxPods: config.maxPods,
     reserved: [config.systemReserved, config.kubeReserved],

@@ -4,6 +4,7 @@ import type { Call } from "../../plugins/kit/call.ts";
 import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import { daemonKind } from "../../plugins/kit/daemon.ts";
 import type { Node } from "../../plugins/kit/objects/types.ts";
+import { watchClock } from "../node/clock-watch.ts";
 import { NodeLease } from "../node/lease.ts";
 import { keepRunning } from "../node/daemons.ts";
 import type { AgentPod } from "../pods/agent-pod.ts";
@@ -67,6 +68,7 @@ export function runParts(base: AgentBase, parts: AgentParts, onNode?: (node: Nod
   start("pleg", pleg.run(call));
   start("statuses", statuses.run(call));
   start("node", nodes.run(call));
+  start("clock", watchClock({ clock, laterThan: base.laterThan, log, onSet: () => nodes.wake() }, call));
   start("volumes", volumes.run(call));
   start("resources", nodeResources.run(call));
   start("plugin sockets", sockets.run(call));

@@ -74,7 +74,9 @@ export class ImageFolder {
       log.info({ file: path, images }, "imported images");
     } catch (error) {
       if (call.signal.aborted) return;
-      const isGrowing = markOf(path) !== mark || clock.now() - statSync(path).mtimeMs < stillMs;
+      const ageMs = clock.now() - statSync(path).mtimeMs;
+      // A file from the future tells of a wrong clock, not of somebody who writes it.
+      const isGrowing = markOf(path) !== mark || (ageMs >= 0 && ageMs < stillMs);
       if (isGrowing) {
         this.#isGrowing = true;
         return;

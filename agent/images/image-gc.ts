@@ -82,7 +82,7 @@ export class ImageGc {
     const { images } = await image.listImages(ListImagesRequest.create({}), call);
     const records = this.#records(images);
     const bytes = options.everything ? Infinity : await this.#excess(call);
-    const remove = imagesToRemove(records, bytes, config, clock.now());
+    const remove = imagesToRemove(records, bytes, config, clock.monotonic());
     for (const id of remove) {
       try {
         await image.removeImage({ image: ImageSpec.create({ image: id }) }, call);
@@ -106,7 +106,8 @@ export class ImageGc {
   }
 
   #records(images: readonly Image[]): ImageRecord[] {
-    const now = this.#options.clock.now();
+    // Not wall time: when a wrong clock is set, no image gets older by it.
+    const now = this.#options.clock.monotonic();
     const used = this.#options.used();
     const ids = new Set(images.map(({ id }) => id));
     for (const id of this.#times.keys()) if (!ids.has(id)) this.#times.delete(id);

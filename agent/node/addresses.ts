@@ -10,18 +10,23 @@ export interface AddressSources {
   readonly interfaces: () => Interfaces;
   /** /proc/net/route. */
   readonly routes: () => string;
+  /** /proc/net/ipv6_route. */
+  readonly routes6?: () => string;
 }
 
 const hostAddressSources: AddressSources = {
   interfaces: () => networkInterfaces(),
-  routes: () => {
-    try {
-      return readFileSync("/proc/net/route", "utf8");
-    } catch {
-      return "";
-    }
-  },
+  routes: () => readOrNothing("/proc/net/route"),
+  routes6: () => readOrNothing("/proc/net/ipv6_route"),
 };
+
+function readOrNothing(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return ""; // a kernel without that family
+  }
+}
 
 /** Ours and other software's bridges and tunnels are no way to reach the node. */
 const virtual = /^(lo|docker|br-|veth|cni|skiff|flannel|kube|vxlan|virbr|tun|tap)/;
@@ -39,6 +44,13 @@ export function nodeAddresses(configured: readonly string[], sources: AddressSou
   const v6 = usable.filter(({ family }) => family === "IPv6").map(({ address }) => address);
   // One of each family: more would be guesses.
   return [...v4.slice(0, 1), ...v6.slice(0, 1)];
+}
+
+/** Without one the address is a guess, and nothing beyond the node's own networks can be reached. */
+export function hasDefaultRoute(sources: Pick<AddressSources, "routes" | "routes6"> = hostAddressSources): boolean {
+  return (
+    defaultInterface(sources.routes()) !== undefined || /^0{32} 00 .* (?!lo$)\S+$/m.test(sources.routes6?.() ?? "")
+  );
 }
 
 function defaultInterface(routes: string): string | undefined {

@@ -30,6 +30,7 @@ export interface NodeManagerOptions {
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
   readonly addresses: () => readonly string[];
+  readonly hasDefaultRoute: () => boolean;
   readonly storageDir: string;
   readonly maxPods: number;
   readonly reserved: CapacityInput["reserved"];
@@ -57,6 +58,7 @@ export class NodeManager {
   #reportedAt = Number.NEGATIVE_INFINITY;
   #wake = () => {};
   #addresses = "";
+  #hasRoute: boolean | undefined;
   #podCidr = "";
 
   constructor(options: NodeManagerOptions) {
@@ -126,6 +128,7 @@ export class NodeManager {
     this.#health = await this.#askRuntime(call);
     if (client && !this.#node) await this.#register(client, call);
     this.#noteAddresses();
+    this.#noteRoute();
     const next = await this.#compute(call);
     const wasReady = this.isReady;
     const isDue = clock.monotonic() - this.#reportedAt >= reportMs;
@@ -264,6 +267,15 @@ export class NodeManager {
     if (now === "") log.warn({}, "the node has no address: pods start, but nobody can reach the node yet");
     else if (this.#addresses !== "") log.info({ from: this.#addresses, to: now }, "the node's address changed");
     this.#addresses = now;
+  }
+
+  #noteRoute(): void {
+    const { hasDefaultRoute, log } = this.#options;
+    const isThere = hasDefaultRoute();
+    if (isThere === this.#hasRoute) return;
+    if (!isThere) log.warn({}, "there is no default route: images cannot be pulled from beyond this network");
+    else if (this.#hasRoute !== undefined) log.info({}, "there is a default route again");
+    this.#hasRoute = isThere;
   }
 
   #tellReadiness(): void {

@@ -1,6 +1,6 @@
 import t from "tap";
 import { capacityOf } from "./capacity.ts";
-import { nodeAddresses } from "./addresses.ts";
+import { hasDefaultRoute, nodeAddresses } from "./addresses.ts";
 import { machineFacts, type MachineFacts } from "./machine.ts";
 import { isNews, nodeStatus, type NodeStatusInput } from "./node-status.ts";
 
@@ -43,6 +43,13 @@ t.test("nodeAddresses() prefers what was said, then the default route", async (t
     "no default route: the first real interface",
   );
   t.same(nodeAddresses([], { interfaces: () => ({}), routes }), []);
+  t.ok(hasDefaultRoute({ routes }));
+  t.notOk(hasDefaultRoute({ routes: () => "" }));
+  const from = "0".repeat(32);
+  const line = (name: string) =>
+    `${from} 00 ${from} 00 fe800000000000000000000000000001 00000400 1 0 00000003     ${name}\n`;
+  t.ok(hasDefaultRoute({ routes: () => "", routes6: () => line("eth0") }));
+  t.notOk(hasDefaultRoute({ routes: () => "", routes6: () => line("lo") }));
 });
 
 const input: NodeStatusInput = {

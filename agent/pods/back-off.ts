@@ -21,7 +21,8 @@ export class BackOff {
   remaining(key: string, eventAt: number, now: number): number {
     const entry = this.#entries.get(key);
     if (!entry || this.#isExpired(entry, eventAt)) return 0;
-    return Math.max(0, eventAt + entry.delayMs - now);
+    // A clock that was set back must not make it longer.
+    return Math.min(entry.delayMs, Math.max(0, eventAt + entry.delayMs - now));
   }
 
   /** The delay that applies now; 0 when the key is unknown. */

@@ -38,7 +38,9 @@ export class ProbeMachine {
 
 /** When to ask next, in milliseconds from now: the first time after the initial delay, then every period. */
 export function firstDelayMs(probe: Probe, startedAtMs: number, nowMs: number): number {
-  return Math.max(0, startedAtMs + (probe.initialDelaySeconds ?? 0) * 1000 - nowMs);
+  const delayMs = (probe.initialDelaySeconds ?? 0) * 1000;
+  // A clock that was set back must not make it longer.
+  return Math.min(delayMs, Math.max(0, startedAtMs + delayMs - nowMs));
 }
 
 export function periodMs(probe: Probe): number {

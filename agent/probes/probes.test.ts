@@ -74,6 +74,7 @@ for (const { name, type, probe = {}, outcomes, verdicts, isOnHold = false } of r
 t.test("firstDelayMs() counts from the container's start", async (t) => {
   t.equal(firstDelayMs({ initialDelaySeconds: 5 }, 1_000, 3_000), 3_000);
   t.equal(firstDelayMs({}, 1_000, 3_000), 0);
+  t.equal(firstDelayMs({ initialDelaySeconds: 5 }, 9_000_000, 3_000), 5_000, "the clock was set back");
 });
 
 t.test("ProbeWorker waits for the startup verdict, and begins anew with a new container", async (t) => {

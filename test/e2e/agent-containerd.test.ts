@@ -6,6 +6,8 @@ import { join } from "node:path";
 import t from "tap";
 import { openCgroupFiles } from "../../agent/resources/cgroup-files.ts";
 import { openRemote } from "../../cri/remote/open.ts";
+import { systemClock } from "../../plugins/kit/clock.ts";
+import { type Log, noLog } from "../../plugins/kit/log.ts";
 import type { Pod } from "../../plugins/kit/objects/types.ts";
 import { boundPod, conditionOf, makeNamespaces, startNode } from "../harness/agent-node.ts";
 import { startApi } from "../harness/api-server.ts";
@@ -254,8 +256,58 @@ t.test("the agent on containerd", { skip: withoutContainerd() }, async (t) => {
     await until("a healthy pleg", () => second.view.unhealthy() === undefined);
     const after = await ready("steady");
     t.same(after.status?.containerStatuses, pod.status?.containerStatuses);
-    await remove("steady");
+    await second.close();
   });
+
+  await t.test(
+    "an agent whose clock is wrong at boot runs its pods, says so, and goes on when it is set",
+    async (t) => {
+      // The runtime's times lie in its future until then, as those of a clock that was set back do.
+      let behindMs = Date.now();
+      const clock = { ...systemClock, now: () => Date.now() - behindMs };
+      const said: string[] = [];
+      const note = (_: object, text?: string) => void said.push(text ?? "");
+      const log = { ...noLog, info: note, warn: note } as Log;
+      const { agent: third } = await startNode(t, runtime, { api, dataDir, config, clock, log });
+      await until("it to say so", () => said.some((text) => text.startsWith("the clock is wrong")));
+      const steady = await ready("steady");
+      await create("early", {
+        containers: [
+          {
+            name: "main",
+            image,
+            command: ["sleep", "1000000"],
+            readinessProbe: { exec: { command: ["true"] }, initialDelaySeconds: 1, periodSeconds: 1 },
+          },
+        ],
+      });
+      await create("crasher", { containers: [{ name: "main", image, command: ["false"] }] });
+      const early = await ready("early");
+      t.match(early.status?.startTime, /^1970-01-01/);
+      const restarts = (most: number) =>
+        until(
+          `restart ${most}`,
+          async () => ((await get("crasher"))?.status?.containerStatuses?.[0]?.restartCount ?? 0) >= most,
+          60_000,
+        );
+      await restarts(2);
+      behindMs = 0;
+      await until("the clock to be noticed", () => said.includes("the clock was set"), 20_000);
+      await create("later");
+      const later = await ready("later");
+      t.notMatch(later.status?.startTime, /^1970/);
+      for (const pod of [steady, early]) {
+        const now = await get(pod.metadata.name ?? "");
+        t.equal(conditionOf(now, "Ready"), "True");
+        t.match(now?.status?.containerStatuses?.[0], {
+          containerID: pod.status?.containerStatuses?.[0]?.containerID,
+          restartCount: 0,
+        });
+      }
+      for (const name of ["steady", "early", "crasher", "later"]) await remove(name);
+      await third.close();
+    },
+  );
 
   const sandboxes = async () =>
     (await runtime.runtime.listPodSandbox({}, { signal: AbortSignal.timeout(5_000) })).items;
