@@ -79,7 +79,7 @@ look() {
     [ -n "$dry" ] || [ "$(id -u)" = 0 ] || fail "installing needs root" "sudo $0"
     [ -d /run/systemd/system ] || problem "systemd does not run here, so nothing would start the service" "run $source/skiff $mode by hand"
   fi
-  [ "$(date -u +%Y)" -ge 2024 ] || problem "the clock says $(date -u +%F): certificates made now would be invalid" "timedatectl set-ntp true"
+  [ "$(date -u +%Y)" -ge 2024 ] || problem "the clock says $(date -u +%F): certificates of servers and registries would be refused" "timedatectl set-ntp true"
   if [ "$mode" != server ]; then
     grep -qsw memory /sys/fs/cgroup/cgroup.controllers || grep -Eqs '^memory[[:space:]]+[0-9]+[[:space:]]+[0-9]+[[:space:]]+1$' /proc/cgroups ||
       problem "the memory cgroup is off: memory limits would not hold" "on a Pi add cgroup_enable=memory cgroup_memory=1 to /boot/firmware/cmdline.txt, then reboot"

@@ -17,7 +17,7 @@ function room(facts: CheckFacts): Finding {
   if (availableBytes < least.fail) return fail("disk-room", `the disk is full: only ${free}`, fix);
   if (inodes > 0 && freeInodes / inodes < 0.05)
     return warn("disk-room", `the disk has room for only ${freeInodes} more files: images are many small ones`, fix);
-  // Pods are evicted, and images collected, when a tenth or less is free.
+  // Pods are evicted when a tenth or less is free.
   if (availableBytes < least.warn || availableBytes / bytes < 0.1)
     return warn("disk-room", `the disk is nearly full: ${free}; pods will be evicted`, fix);
   return ok("disk-room", free);

@@ -12,7 +12,7 @@ function clock(facts: CheckFacts): Finding {
   const today = new Date(facts.now()).toISOString().slice(0, 10);
   if (facts.now() >= facts.madeAt - dayMs) return ok("clock", `the clock says ${today}`);
   const made = new Date(facts.madeAt).toISOString().slice(0, 10);
-  const message = `the clock says ${today}, and this program was made on ${made}: certificates made or seen now would be invalid`;
+  const message = `the clock says ${today}, and this program was made on ${made}: certificates of servers and registries are refused`;
   return fail("clock", message, "timedatectl set-ntp true, or set it by hand: date -s 'YYYY-MM-DD hh:mm'");
 }
 

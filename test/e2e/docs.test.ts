@@ -48,6 +48,13 @@ t.test("every page that has blocks to run is in the list", async (t) => {
   }
 });
 
+t.test("no block is passed over for its language", async (t) => {
+  const known = ["ts", "mermaid", ...Object.keys(runners)];
+  for (const name of readdirSync(docs).filter((one) => one.endsWith(".md")))
+    for (const { language, line } of codeBlocks(readFileSync(join(docs, name), "utf8")))
+      t.ok(known.includes(language), `${name}:${line} is "${language}"`);
+});
+
 t.test("each block of TypeScript stands in one of the examples that the tests load", async (t) => {
   const examples = readdirSync(join(docs, "examples")).map((name) =>
     readFileSync(join(docs, "examples", name), "utf8"),

@@ -131,7 +131,7 @@ const provoked: { what: string; spoil: string; args?: string[]; message: RegExp;
   {
     what: "a clock before its time",
     spoil: "export TODAY=1970-01-01",
-    message: /problem: the clock says 1970-01-01: certificates made now would be invalid/,
+    message: /problem: the clock says 1970-01-01: certificates of servers and registries would be refused/,
     fix: /timedatectl set-ntp true/,
   },
   {
