@@ -2,8 +2,8 @@
 // network, where the release archive lies in root's home. What cannot be run there is named below, with the reason.
 
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import t, { type Test } from "tap";
 import { type Arch, fillRelease, sha256 } from "../../release/contents.ts";
 import { type BootedBox, bootBox } from "../harness/booted-box.ts";
@@ -18,9 +18,7 @@ const release = `skiff-${version}-linux-${process.arch}`;
 
 /** Words behind ```sh that keep a block from being run here, and why. */
 const notRun: Record<string, string> = {
-  "on-a-pi": "it changes how a Raspberry Pi boots",
   "another-machine": "it is for a machine with a network, or for a second box",
-  "a-pod-of-yours": "the name is the reader's own",
 };
 
 /** Pages that speak of a service that is there already; the others install it themselves, and take it away at their end. */
@@ -135,6 +133,11 @@ const runners: Record<string, Runner> = {
     if (why) return void t.pass(`line ${line}`, { skip: why });
     if (note === "refused") return void (await t.rejects(shell(box, text), { message: /forbidden/ }, `line ${line}`));
     if (note === "keeps-running") return void running.push(await begin(box, text));
+    if (note === "on-a-pi") return onPi(t, box, text, line);
+    if (note === "a-pod-of-yours") {
+      const said = await shell(box, text.replaceAll("<pod>", await restartedPod(box)));
+      return void t.match(said, /last words/, `line ${line}`);
+    }
     if (note === "ends-what-runs") {
       await box.run("pkill", "-INT", "-f", "skiff.js up");
       await Promise.all(running.map(({ ended }) => ended));
@@ -155,6 +158,34 @@ const runners: Record<string, Runner> = {
     t.pass(`line ${line}: the service starts with it`);
   },
 };
+
+/** With a Pi's boot file, and a reboot that only says so: this box is started by other means. */
+async function onPi(t: Test, box: BootedBox, text: string, line: number): Promise<void> {
+  const file = join(box.root, "boot/firmware/cmdline.txt");
+  const program = join(box.root, "usr/local/bin/reboot");
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, "console=tty1 root=PARTUUID=1 rootwait\n");
+  writeFileSync(program, "#!/bin/sh\necho it boots again\n", { mode: 0o755 });
+  t.match(await shell(box, text), /it boots again/, `line ${line}`);
+  const expected = "console=tty1 root=PARTUUID=1 rootwait cgroup_enable=memory cgroup_memory=1\n";
+  t.equal(readFileSync(file, "utf8"), expected, "one line, as the firmware wants it");
+  for (const made of [program, join(box.root, "boot/firmware")]) rmSync(made, { recursive: true });
+}
+
+/** The name of a pod whose container has ended, and was started again. */
+async function restartedPod(box: BootedBox): Promise<string> {
+  const name = "unlucky";
+  const script = "[ -e /kept/once ] && exec sleep 100000; touch /kept/once; echo last words; exit 1";
+  const volumeMounts = [{ name: "kept", mountPath: "/kept" }];
+  const image = "docker.io/library/busybox:1.36";
+  const containers = [{ name: "c", image, imagePullPolicy: "Never", command: ["sh", "-c", script], volumeMounts }];
+  const spec = { terminationGracePeriodSeconds: 0, containers, volumes: [{ name: "kept", emptyDir: {} }] };
+  const pod = JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name }, spec });
+  await shell(box, `kubectl apply -f - <<'END'\n${pod}\nEND`);
+  const path = "jsonpath={.status.containerStatuses[0].restartCount}";
+  await until("the restart", async () => (await shell(box, `kubectl get pod ${name} -o '${path}'`)) === "1", 120_000);
+  return name;
+}
 
 /** Stops at the first failure, and tells what was said. */
 async function shell(box: BootedBox, script: string): Promise<string> {
