@@ -32,7 +32,11 @@ const isNative = (name: string) => !name.includes("/") || name.includes("kuberne
 const isExtended = (name: string) =>
   !isNative(name) && !name.startsWith("requests.") && qualifiedName(`requests.${name}`).length === 0;
 /** More of it may be limited than is there; devices and huge pages exist once. */
-const canOvercommit = (name: string) => isNative(name) && !isHugePages(name);
+export const canOvercommit = (name: string) => isNative(name) && !isHugePages(name);
+
+/** Names without a prefix that quotas know. */
+export const isQuotaResource = (name: string) =>
+  (standard.has(name) && name !== "storage") || /^(requests\.)?hugepages-/.test(name);
 
 /** Names that count something or measure a resource, in quotas and elsewhere. */
 export function validateResourceName(name: string, field: string): FieldErrors {
@@ -42,7 +46,7 @@ export function validateResourceName(name: string, field: string): FieldErrors {
   return problems.map((problem) => invalid(field, name, problem));
 }
 
-function validateContainerResourceName(name: string, field: string): FieldErrors {
+export function validateContainerResourceName(name: string, field: string): FieldErrors {
   const errors = validateResourceName(name, field);
   if (!name.includes("/")) {
     if (!ofContainers.has(name) && !isHugePages(name))

@@ -3,7 +3,8 @@
 import { isFault } from "../../../plugins/kit/fault.ts";
 import { parseQuantity } from "../../../plugins/kit/quantity.ts";
 import { type FieldErrors, invalid, notSupported, required, tooLong } from "../field-error.ts";
-import { dnsSubdomain } from "../names.ts";
+import { type LabelSelector, validateLabelSelector } from "../label-selector.ts";
+import { dnsLabel, dnsSubdomain } from "../names.ts";
 
 const accessModes = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"];
 
@@ -16,14 +17,63 @@ export function defaultClaimSpec(spec: Record<string, unknown>): void {
 export function validateClaimSpec(spec: Record<string, unknown>, field: string): FieldErrors {
   const errors: FieldErrors = [];
   errors.push(...validateAccessModes(spec.accessModes as string[] | undefined, `${field}.accessModes`));
+  errors.push(...validateLabelSelector(spec.selector as LabelSelector | undefined, `${field}.selector`));
   const requests = (spec.resources as { requests?: Record<string, unknown> } | undefined)?.requests;
   if (requests?.storage === undefined) errors.push(required(`${field}.resources[storage]`));
   else errors.push(...validatePositive(requests.storage, `${field}.resources[storage]`));
+  errors.push(...validateClass(spec, field));
+  const sources = ["dataSource", "dataSourceRef"] as const;
+  for (const name of sources) {
+    const source = spec[name] as Source | undefined;
+    if (source) errors.push(...validateDataSource(source, `${field}.${name}`));
+  }
+  const [plain, reference] = sources.map((name) => spec[name] as Source | undefined);
+  if (plain && reference?.namespace)
+    errors.push(
+      invalid(field, `${field}.dataSource`, "may not be specified when dataSourceRef.namespace is specified"),
+    );
+  else if (plain && reference && idOf(plain) !== idOf(reference))
+    errors.push(invalid(field, `${field}.dataSource`, "must match dataSourceRef"));
   return errors;
 }
 
-export function validateAccessModes(modes: string[] | undefined, field: string): FieldErrors {
-  if (!modes || modes.length === 0) return [required(field, "at least 1 access mode is required")];
+interface Source {
+  apiGroup?: string | null;
+  kind?: string;
+  name?: string;
+  namespace?: string;
+}
+
+const idOf = ({ apiGroup, kind, name }: Source) => `${apiGroup ?? ""}/${kind}/${name}`;
+
+function validateDataSource({ apiGroup, kind, name, namespace }: Source, at: string): FieldErrors {
+  const errors: FieldErrors = [];
+  if (!name) errors.push(required(`${at}.name`));
+  if (!kind) errors.push(required(`${at}.kind`));
+  if (!apiGroup && kind !== "PersistentVolumeClaim")
+    errors.push(invalid(at, kind ?? "", "must be 'PersistentVolumeClaim' when referencing the default apiGroup"));
+  if (apiGroup) for (const problem of dnsSubdomain(apiGroup)) errors.push(invalid(`${at}.apiGroup`, apiGroup, problem));
+  if (namespace) for (const problem of dnsLabel(namespace)) errors.push(invalid(`${at}.namespace`, namespace, problem));
+  return errors;
+}
+
+/** Of claims and of volumes. */
+export function validateClass(spec: Record<string, unknown>, field: string): FieldErrors {
+  const { storageClassName, volumeMode } = spec as { storageClassName?: string; volumeMode?: string };
+  const errors = storageClassName
+    ? dnsSubdomain(storageClassName).map((problem) => invalid(`${field}.storageClassName`, storageClassName, problem))
+    : [];
+  if (volumeMode && !["Block", "Filesystem"].includes(volumeMode))
+    errors.push(notSupported(`${field}.volumeMode`, volumeMode, ["Block", "Filesystem"]));
+  return errors;
+}
+
+export function validateAccessModes(
+  modes: string[] | undefined,
+  field: string,
+  whenNone = "at least 1 access mode is required",
+): FieldErrors {
+  if (!modes || modes.length === 0) return [required(field, whenNone)];
   const errors = modes
     .filter((mode) => !accessModes.includes(mode))
     .map((mode) => notSupported(field, mode, accessModes));

@@ -4,10 +4,18 @@ import type { KubeObject, PersistentVolume, PersistentVolumeClaim } from "../../
 import { compareQuantity, parseQuantity } from "../../../plugins/kit/quantity.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../equal.ts";
-import { type FieldErrors, forbidden, notSupported, required } from "../field-error.ts";
+import { type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { validateNoBacksteps } from "../paths.ts";
 import { setDefault } from "../pod-spec/defaults.ts";
 import { age, ageColumn, column, nameColumn, wideColumn } from "../print.ts";
-import { defaultClaimSpec, validateAccessModes, validateClaimSpec, validatePositive } from "./claim-spec.ts";
+import {
+  defaultClaimSpec,
+  validateAccessModes,
+  validateClaimSpec,
+  validateClass,
+  validateDriverName,
+  validatePositive,
+} from "./claim-spec.ts";
 
 const asVolume = (object: KubeObject) => object as unknown as PersistentVolume;
 const asClaim = (object: KubeObject) => object as unknown as PersistentVolumeClaim;
@@ -87,7 +95,7 @@ export const persistentVolumes: ResourceDefinition = {
   },
   validate(object, previous) {
     const spec = (object.spec ?? {}) as Record<string, unknown>;
-    const errors = validateAccessModes(spec.accessModes as string[] | undefined, "spec.accessModes");
+    const errors = validateAccessModes(spec.accessModes as string[] | undefined, "spec.accessModes", "");
     const capacity = spec.capacity as Record<string, unknown> | undefined;
     if (!capacity || Object.keys(capacity).length === 0) errors.push(required("spec.capacity"));
     else if (capacity.storage === undefined) errors.push(notSupported("spec.capacity", capacity, ["storage"]));
@@ -100,6 +108,7 @@ export const persistentVolumes: ResourceDefinition = {
     if (sources.length === 0) errors.push(required("spec", "must specify a volume type"));
     for (const extra of sources.slice(1))
       errors.push(forbidden(`spec.${extra}`, "may not specify more than 1 volume type"));
+    errors.push(...validateSource(asVolume(object)), ...validateClass(spec, "spec"));
     if (previous) {
       const before = (previous.spec ?? {}) as Record<string, unknown>;
       if (sourcesOf(before).some((source) => !deepEqual(before[source], spec[source])))
@@ -111,6 +120,27 @@ export const persistentVolumes: ResourceDefinition = {
     return errors;
   },
 };
+
+/** The sources that this program's own plugins and drivers read. */
+function validateSource({ spec }: PersistentVolume): FieldErrors {
+  const { hostPath, local, csi, nfs, nodeAffinity, persistentVolumeReclaimPolicy } = spec ?? {};
+  const errors: FieldErrors = [];
+  for (const [name, source] of Object.entries({ hostPath, local })) {
+    if (source && !source.path) errors.push(required(`spec.${name}.path`));
+    else if (source) errors.push(...validateNoBacksteps(source.path, `spec.${name}.path`));
+  }
+  if (hostPath?.path && /^\/+$/.test(hostPath.path) && persistentVolumeReclaimPolicy === "Recycle")
+    errors.push(forbidden("spec.persistentVolumeReclaimPolicy", "may not be 'recycle' for a hostPath mount of '/'"));
+  if (local && !nodeAffinity) errors.push(required("spec.nodeAffinity", "Local volume requires node affinity"));
+  if (nodeAffinity && !nodeAffinity.required)
+    errors.push(required("spec.nodeAffinity.required", "must specify required node constraints"));
+  if (csi) errors.push(...validateDriverName(csi.driver, "spec.csi.driver"));
+  if (csi && !csi.volumeHandle) errors.push(required("spec.csi.volumeHandle"));
+  for (const field of ["server", "path"] as const) if (nfs && !nfs[field]) errors.push(required(`spec.nfs.${field}`));
+  if (nfs && !nfs.path?.startsWith("/"))
+    errors.push(invalid("spec.nfs.path", nfs.path ?? "", "must be an absolute path"));
+  return errors;
+}
 
 function sourcesOf(spec: Record<string, unknown>): string[] {
   return Object.keys(spec).filter((key) => !notSources.has(key) && spec[key] !== undefined && spec[key] !== null);

@@ -1,38 +1,17 @@
 // ResourceQuota and LimitRange.
 
-import { isFault } from "../../../plugins/kit/fault.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
-import { compareQuantity, parseQuantity, type Quantity } from "../../../plugins/kit/quantity.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../equal.ts";
-import { duplicate, type FieldErrors, invalid } from "../field-error.ts";
-import { qualifiedName } from "../names.ts";
-import { type Amounts, validateAmount, validateResourceName } from "../resource-names.ts";
+import { invalid } from "../field-error.ts";
+import type { Amounts } from "../resource-names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
+import { type LimitItem, validateLimits } from "./validate-limits.ts";
+import { type QuotaSpec, validateQuota } from "./validate-quota.ts";
 
 interface QuotaObject extends KubeObject {
-  spec?: { hard?: Amounts; scopes?: string[]; scopeSelector?: unknown };
+  spec?: QuotaSpec;
   status?: { hard?: Amounts; used?: Amounts };
-}
-
-function validateAmounts(amounts: Amounts | undefined, field: string): FieldErrors {
-  const errors: FieldErrors = [];
-  for (const [name, value] of Object.entries(amounts ?? {})) {
-    const at = `${field}[${name}]`;
-    errors.push(...validateResourceName(name, at));
-    validateAmount(name, value, at, errors);
-  }
-  return errors;
-}
-
-function quantityOf(value: string | number | undefined): Quantity | undefined {
-  if (value === undefined) return undefined;
-  try {
-    return parseQuantity(value);
-  } catch (error) {
-    if (isFault(error)) return undefined;
-    throw error;
-  }
 }
 
 export const resourceQuotas: ResourceDefinition = {
@@ -71,22 +50,13 @@ export const resourceQuotas: ResourceDefinition = {
   },
   validate(object, previous) {
     const { spec } = object as QuotaObject;
-    const errors = validateAmounts(spec?.hard, "spec.hard");
+    const errors = validateQuota(spec ?? {});
     const before = (previous as QuotaObject | undefined)?.spec;
     if (before && !deepEqual([...(before.scopes ?? [])].sort(), [...(spec?.scopes ?? [])].sort()))
       errors.push(invalid("spec.scopes", spec?.scopes ?? null, "field is immutable"));
     return errors;
   },
 };
-
-interface LimitItem {
-  type?: string;
-  max?: Amounts;
-  min?: Amounts;
-  default?: Amounts;
-  defaultRequest?: Amounts;
-  maxLimitRequestRatio?: Amounts;
-}
 
 const limitsOf = (object: KubeObject) =>
   ((object.spec as { limits?: LimitItem[] } | undefined)?.limits ?? []) as LimitItem[];
@@ -111,29 +81,5 @@ export const limitRanges: ResourceDefinition = {
         if (Object.keys(item[field] ?? {}).length === 0) delete item[field];
     }
   },
-  validate(object) {
-    const errors: FieldErrors = [];
-    const types = new Set<string>();
-    limitsOf(object).forEach((item, index) => {
-      const at = `spec.limits[${index}]`;
-      for (const problem of qualifiedName(item.type ?? ""))
-        errors.push(invalid(`${at}.type`, item.type ?? "", problem));
-      if (types.has(item.type ?? "")) errors.push(duplicate(`${at}.type`, item.type));
-      types.add(item.type ?? "");
-      for (const field of ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] as const)
-        errors.push(...validateAmounts(item[field], `${at}.${field}`));
-      for (const name of Object.keys(item.min ?? {})) {
-        const [low, high] = [quantityOf(item.min?.[name]), quantityOf(item.max?.[name])];
-        if (low && high && compareQuantity(low, high) > 0)
-          errors.push(
-            invalid(
-              `${at}.min[${name}]`,
-              String(item.min?.[name]),
-              `min value ${String(item.min?.[name])} is greater than max value ${String(item.max?.[name])}`,
-            ),
-          );
-      }
-    });
-    return errors;
-  },
+  validate: (object) => validateLimits(limitsOf(object), "spec.limits"),
 };

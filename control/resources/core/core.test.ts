@@ -1,0 +1,226 @@
+// What is wrong with quotas, limits, volumes and claims, told by field as upstream tells it.
+
+import t from "tap";
+import { type Json, startApi } from "../../../test/harness/api-server.ts";
+
+type Row = [name: string, spec: Json, says: string];
+
+const limit = (more: Json) => ({ limits: [{ type: "Container", ...more }] });
+const scoped = (scopeName: string, operator: string, values?: string[]) => ({
+  hard: { pods: "1" },
+  scopeSelector: { matchExpressions: [{ scopeName, operator, values }] },
+});
+const claim = (more: Json) => ({
+  accessModes: ["ReadWriteOnce"],
+  resources: { requests: { storage: "1Gi" } },
+  ...more,
+});
+const volume = (more: Json) => ({ accessModes: ["ReadWriteOnce"], capacity: { storage: "1Gi" }, ...more });
+const at = "spec.limits[0]";
+const expressions = "spec.scopeSelector.matchExpressions";
+
+const quotas: Row[] = [
+  [
+    "a thing nobody counts",
+    { hard: { cats: "1" } },
+    'spec.hard[cats]: Invalid value: "cats": must be a standard resource type or fully qualified',
+  ],
+  [
+    "storage without its requests",
+    { hard: { storage: "1Gi" } },
+    'spec.hard[storage]: Invalid value: "storage": must be a standard resource for quota',
+  ],
+  ["half a pod", { hard: { pods: "500m" } }, 'spec.hard[pods]: Invalid value: "500m": must be an integer'],
+  ["a scope", { hard: { pods: "1" }, scopes: ["Mood"] }, 'spec.scopes: Invalid value: ["Mood"]: unsupported scope'],
+  [
+    "a scope of no services",
+    { hard: { services: "1" }, scopes: ["BestEffort"] },
+    'spec.scopes: Invalid value: ["BestEffort"]: unsupported scope applied to resource',
+  ],
+  [
+    "both sides",
+    { hard: { pods: "1" }, scopes: ["BestEffort", "NotBestEffort"] },
+    'spec.scopes: Invalid value: ["BestEffort","NotBestEffort"]: conflicting scopes',
+  ],
+  [
+    "a scope in a list",
+    scoped("BestEffort", "In", ["x"]),
+    `${expressions}.operator: Invalid value: "In": must be 'Exists' when scope is any of`,
+  ],
+  [
+    "a class of none",
+    scoped("PriorityClass", "In", []),
+    `${expressions}.values: Required value: must be at least one value when \`operator\` is 'In' or 'NotIn' for scope selector`,
+  ],
+  [
+    "a class of some that exist",
+    scoped("PriorityClass", "Exists", ["a"]),
+    `${expressions}.values: Invalid value: ["a"]: must be no value when`,
+  ],
+];
+
+const ranges: Row[] = [
+  [
+    "a type",
+    { limits: [{ type: "Cat" }] },
+    `${at}.type: Invalid value: "Cat": must be a standard limit type or fully qualified`,
+  ],
+  ["a type twice", { limits: [{ type: "Pod" }, { type: "Pod" }] }, 'spec.limits[1].type: Duplicate value: "Pod"'],
+  [
+    "defaults of pods",
+    { limits: [{ type: "Pod", default: { cpu: "1" } }] },
+    `${at}.default: Forbidden: may not be specified when \`type\` is 'Pod'`,
+  ],
+  [
+    "claims of any size",
+    { limits: [{ type: "PersistentVolumeClaim" }] },
+    `${at}.limits: Required value: either minimum or maximum storage value is required, but neither was provided`,
+  ],
+  [
+    "storage of a container",
+    limit({ max: { storage: "1" } }),
+    `${at}.max[storage]: Invalid value: "storage": must be a standard resource for containers`,
+  ],
+  [
+    "min above max",
+    limit({ min: { cpu: "2" }, max: { cpu: "1" } }),
+    `${at}.min[cpu]: Invalid value: "2": min value 2 is greater than max value 1`,
+  ],
+  [
+    "a request above the limit",
+    limit({ default: { cpu: "1" }, defaultRequest: { cpu: "2" } }),
+    `${at}.defaultRequest[cpu]: Invalid value: "2": default request value 2 is greater than default limit value 1`,
+  ],
+  [
+    "a default above max",
+    limit({ default: { cpu: "2" }, max: { cpu: "1" } }),
+    "default value 2 is greater than max value 1",
+  ],
+  [
+    "a ratio below one",
+    limit({ maxLimitRequestRatio: { cpu: "500m" } }),
+    `${at}.maxLimitRequestRatio[cpu]: Invalid value: "500m": ratio 500m is less than 1`,
+  ],
+  [
+    "a ratio that cannot be",
+    limit({ min: { cpu: "1" }, max: { cpu: "2" }, maxLimitRequestRatio: { cpu: "3" } }),
+    "ratio 3 is greater than max/min = 2.000000",
+  ],
+];
+
+const claims: Row[] = [
+  [
+    "a selector",
+    claim({ selector: { matchExpressions: [{ key: "a", operator: "Near" }] } }),
+    'spec.selector.matchExpressions[0].operator: Invalid value: "Near": not a valid selector operator',
+  ],
+  [
+    "a class",
+    claim({ storageClassName: "A" }),
+    'spec.storageClassName: Invalid value: "A": a lowercase RFC 1123 subdomain',
+  ],
+  [
+    "a mode",
+    claim({ volumeMode: "Liquid" }),
+    'spec.volumeMode: Unsupported value: "Liquid": supported values: "Block", "Filesystem"',
+  ],
+  [
+    "a copy of a pod",
+    claim({ dataSource: { kind: "Pod", name: "p" } }),
+    "spec.dataSource: Invalid value: \"Pod\": must be 'PersistentVolumeClaim' when referencing the default apiGroup",
+  ],
+  [
+    "two sources",
+    claim({
+      dataSource: { kind: "PersistentVolumeClaim", name: "a" },
+      dataSourceRef: { kind: "PersistentVolumeClaim", name: "b" },
+    }),
+    "must match dataSourceRef",
+  ],
+];
+
+const volumes: Row[] = [
+  ["no mode", { capacity: { storage: "1Gi" }, hostPath: { path: "/a" } }, "spec.accessModes: Required value"],
+  [
+    "a local disk anywhere",
+    volume({ local: { path: "/a" } }),
+    "spec.nodeAffinity: Required value: Local volume requires node affinity",
+  ],
+  [
+    "a path that climbs",
+    volume({ hostPath: { path: "/a/../b" } }),
+    "spec.hostPath.path: Invalid value: \"/a/../b\": must not contain '..'",
+  ],
+  [
+    "everything, wiped",
+    volume({ hostPath: { path: "/" }, persistentVolumeReclaimPolicy: "Recycle" }),
+    "spec.persistentVolumeReclaimPolicy: Forbidden: may not be 'recycle' for a hostPath mount of '/'",
+  ],
+  ["a driver without a handle", volume({ csi: { driver: "a.b" } }), "spec.csi.volumeHandle: Required value"],
+  [
+    "a driver",
+    volume({ csi: { driver: "a b", volumeHandle: "h" } }),
+    'spec.csi.driver: Invalid value: "a b": a lowercase RFC 1123 subdomain',
+  ],
+  [
+    "a share",
+    volume({ nfs: { server: "s", path: "a" } }),
+    'spec.nfs.path: Invalid value: "a": must be an absolute path',
+  ],
+];
+
+const kinds: Record<string, { rows: Row[]; right: Json[] }> = {
+  "namespaces/default/resourcequotas": {
+    rows: quotas,
+    right: [
+      { hard: { pods: "5", "requests.cpu": "1500m", "count/jobs.batch": "2", "requests.example.com/gpu": "1" } },
+      { hard: { pods: "5", cpu: "1" }, scopes: ["Terminating", "NotBestEffort"] },
+      scoped("PriorityClass", "In", ["high"]),
+    ],
+  },
+  "namespaces/default/limitranges": {
+    rows: ranges,
+    right: [
+      {
+        limits: [
+          { type: "Pod", max: { cpu: "2" }, maxLimitRequestRatio: { cpu: "1500m" } },
+          { type: "PersistentVolumeClaim", min: { storage: "1Gi" } },
+        ],
+      },
+      limit({ min: { cpu: "100m" }, max: { cpu: "1" }, default: { cpu: "500m" }, defaultRequest: { cpu: "200m" } }),
+    ],
+  },
+  "namespaces/default/persistentvolumeclaims": {
+    rows: claims,
+    right: [
+      claim({
+        volumeMode: "Block",
+        dataSource: { apiGroup: "snapshot.storage.k8s.io", kind: "VolumeSnapshot", name: "s" },
+      }),
+    ],
+  },
+  persistentvolumes: {
+    rows: volumes,
+    right: [
+      volume({ nfs: { server: "s", path: "/a" }, storageClassName: "slow" }),
+      volume({ csi: { driver: "Disk.example.com", volumeHandle: "h" } }),
+    ],
+  },
+};
+
+t.test("each kind is refused by field, and taken when it is right", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  for (const [path, { rows, right }] of Object.entries(kinds)) {
+    const url = `/api/v1/${path}?dryRun=All`;
+    for (const [name, spec, says] of rows) {
+      const { status, body } = await api.ask("POST", url, { metadata: { name: "x" }, spec });
+      t.equal(status, 422, `${path}: ${name}`);
+      t.match(body.message, says, `${path}: ${name}`);
+    }
+    for (const spec of right) {
+      const { status, text } = await api.ask("POST", url, { metadata: { name: "x" }, spec });
+      t.equal(status, 201, text.slice(0, 400));
+    }
+  }
+});
