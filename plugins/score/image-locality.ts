@@ -15,8 +15,8 @@ interface State {
 
 /** `busybox` means `docker.io/library/busybox:latest` to the runtimes that list it. */
 function normalized(image: string): string {
-  const hasTag = /(:[^/]+|@sha256:.+)$/.test(image);
-  return hasTag ? image : `${image}:latest`;
+  // Without a pattern: an image's name may be as long as a request.
+  return image.lastIndexOf(":") > image.lastIndexOf("/") ? image : `${image}:latest`;
 }
 
 const score: ScorePlugin = {

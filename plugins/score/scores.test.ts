@@ -1,0 +1,112 @@
+// Each score on small clusters: which node it prefers, and by how much.
+
+import t from "tap";
+import type { Node, Pod } from "../kit/objects/types.ts";
+import { type ScorePlugin, skip } from "../kit/scheduling.ts";
+import { availablePlugins, node, pod, snapshot } from "../../test/harness/scheduling.ts";
+
+const { scores } = await availablePlugins();
+const named = (name: string): ScorePlugin => scores.find((plugin) => plugin.name === name) as ScorePlugin;
+
+/** The points of each node, in their order; undefined when the score has nothing to say. */
+function points(plugin: ScorePlugin, incoming: Pod, nodes: Node[], bound: [Pod, string][] = []): number[] | undefined {
+  const cluster = snapshot(nodes, bound);
+  const views = nodes.map(({ metadata }) => {
+    const view = cluster.nodeNamed(metadata.name ?? "");
+    if (!view) throw new Error("a node is missing");
+    return view;
+  });
+  const prepared = plugin.prepare?.(incoming, cluster, views);
+  if (prepared === skip) return undefined;
+  const given = views.map((view) => plugin.score(incoming, view, prepared));
+  plugin.normalize?.(given, prepared);
+  return given;
+}
+
+const asking = (requests: Record<string, string>) => ({
+  containers: [{ name: "c", image: "i", resources: { requests } }],
+});
+const withImages = (name: string, ...images: [name: string, megabytes: number][]): Node => {
+  const made = node(name);
+  (made.status as { images?: object[] }).images = images.map(([image, size]) => ({
+    names: [image],
+    sizeBytes: size * 1024 * 1024,
+  }));
+  return made;
+};
+const big = pod("big", asking({ cpu: "3", memory: "3Gi" }));
+const small = pod("small", asking({ cpu: "1", memory: "1Gi" }));
+const pair = [node("used"), node("free")];
+
+t.test("LeastAllocated and MostAllocated judge the same shares from opposite sides", async (t) => {
+  t.same(points(named("LeastAllocated"), small, pair, [[big, "used"]]), [0, 75]);
+  t.same(points(named("MostAllocated"), small, pair, [[big, "used"]]), [100, 25]);
+  const nothing = pod("nothing");
+  const [used = 0, free = 0] = points(named("LeastAllocated"), nothing, pair, [[nothing, "used"]]) ?? [];
+  t.ok(free >= used, "a pod that asks for nothing counts a little");
+});
+
+t.test("BalancedAllocation prefers nodes whose CPU and memory fill alike", async (t) => {
+  const greedy = pod("greedy", asking({ cpu: "2" }));
+  const nodes = [node("plain"), node("memory-heavy")];
+  const hoarder = pod("hoarder", asking({ memory: "2Gi" }));
+  const [plain = 0, heavy = 0] = points(named("BalancedAllocation"), greedy, nodes, [[hoarder, "memory-heavy"]]) ?? [];
+  t.equal(heavy, 100, "half of each");
+  t.equal(plain, 75, "half of one, nothing of the other");
+  t.equal(points(named("BalancedAllocation"), pod("nothing"), nodes), undefined);
+});
+
+t.test("ImageLocality prefers nodes that hold large images that many hold", async (t) => {
+  const incoming = pod("p", { containers: [{ name: "c", image: "shop/cart" }] });
+  const nodes = [withImages("has", ["shop/cart:latest", 1000]), node("has-not")];
+  const [has = 0, hasNot = 0] = points(named("ImageLocality"), incoming, nodes) ?? [];
+  t.equal(has, Math.floor((100 * (500 - 23)) / (1000 - 23)), "half of the nodes hold it, so it counts half");
+  t.equal(hasNot, 0);
+  const all = [withImages("a", ["shop/cart:latest", 2000]), withImages("b", ["shop/cart:latest", 2000])];
+  t.same(points(named("ImageLocality"), incoming, all), [100, 100], "more than enough is enough");
+  t.same(points(named("ImageLocality"), incoming, [withImages("a", ["shop/cart:latest", 10]), node("b")]), [0, 0]);
+  t.equal(points(named("ImageLocality"), incoming, [node("a")]), undefined, "nobody has it");
+  const tagged = pod("t", { containers: [{ name: "c", image: "host:5000/shop/cart" }] });
+  const local = [withImages("a", ["host:5000/shop/cart:latest", 3000]), node("b")];
+  t.same(points(named("ImageLocality"), tagged, local), [100, 0], "a port is no tag");
+  const endless = pod("e", { containers: [{ name: "c", image: `${":".repeat(500_000)}/` }] });
+  t.equal(points(named("ImageLocality"), endless, nodes), undefined, "an absurd name is only an unknown one");
+});
+
+t.test("NodeAffinity adds the weights of what a node matches", async (t) => {
+  const prefers = (weight: number, key: string, value: string) => ({
+    weight,
+    preference: { matchExpressions: [{ key, operator: "In", values: [value] }] },
+  });
+  const terms = [prefers(60, "disk", "ssd"), prefers(20, "zone", "a")];
+  const incoming = pod("p", {
+    affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: terms } },
+  });
+  const nodes = [node("both", { disk: "ssd", zone: "a" }), node("one", { zone: "a" }), node("none")];
+  t.same(points(named("NodeAffinity"), incoming, nodes), [100, 25, 0]);
+  t.equal(points(named("NodeAffinity"), pod("q"), nodes), undefined);
+});
+
+t.test("TaintToleration prefers nodes with fewer taints that say better not", async (t) => {
+  const taint = (key: string) => ({ key, effect: "PreferNoSchedule" });
+  const nodes = [
+    node("two", {}, { spec: { taints: [taint("a"), taint("b")] } }),
+    node("one", {}, { spec: { taints: [taint("a")] } }),
+    node("none"),
+  ];
+  t.same(points(named("TaintToleration"), pod("p"), nodes), [0, 50, 100]);
+  const tolerant = pod("t", { tolerations: [{ key: "a", operator: "Exists" }] });
+  t.same(points(named("TaintToleration"), tolerant, nodes), [0, 100, 100]);
+  t.equal(points(named("TaintToleration"), pod("p"), [node("a")]), undefined);
+});
+
+t.test("NodeLabelPreference asks for a label or for its absence, in profiles that name it", async (t) => {
+  const plugin = named("NodeLabelPreference");
+  const nodes = [node("has", { rack: "1" }), node("has-not")];
+  t.equal(points(plugin, pod("p"), nodes), undefined, "not without arguments");
+  const presence = (wanted: boolean) =>
+    plugin.withArguments?.({ label: "rack", presence: wanted }, "here") as ScorePlugin;
+  t.same(points(presence(true), pod("p"), nodes), [100, 0]);
+  t.same(points(presence(false), pod("p"), nodes), [0, 100]);
+  t.throws(() => plugin.withArguments?.({ labels: "rack" }, "here"), { code: "invalid" });
+});
