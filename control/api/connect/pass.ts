@@ -1,12 +1,13 @@
 // Requests that are passed on: a log to the kubelet that keeps it, a proxied request to the node, pod or service. Headers
 // that belong to one connection, or tell who the client is, stay behind.
 
+import type { Call } from "../../../plugins/kit/call.ts";
 import { Fault, type FaultCode } from "../../../plugins/kit/fault.ts";
 import type { Answer } from "../answer.ts";
 import type { ResourcePath } from "../path.ts";
 import type { Scope } from "../scope.ts";
 import { failure } from "../status.ts";
-import type { NodeConnector } from "./connector.ts";
+import type { ConnectTarget, NodeConnector } from "./connector.ts";
 import { isPassed } from "./pass-headers.ts";
 import { resolveTarget } from "./resolve.ts";
 import { type LinkBase, linkThrough, rewriteLinks } from "./rewrite-links.ts";
@@ -21,16 +22,21 @@ const reasons: Readonly<Record<number, readonly [string, FaultCode]>> = {
   504: ["Timeout", "timeout"],
 };
 
-/** A kubelet's refusal becomes a Status with its words, so that kubectl shows them. */
 export async function passLog(connector: NodeConnector, path: ResourcePath, scope: Scope): Promise<Answer> {
   const target = resolveTarget(scope.services, path, scope.request.query);
-  const response = await connector.fetch(target, { method: "GET", headers: new Headers() }, scope.call);
-  if (response.status !== 200) throw await refusalOf(response);
+  const response = await fetchLog(connector, target, scope.call);
   return {
     status: 200,
     headers: { "content-type": "text/plain", "cache-control": "no-cache, private" },
     body: response.body ?? undefined,
   };
+}
+
+/** A kubelet's refusal becomes a Status with its words, so that kubectl shows them. */
+export async function fetchLog(connector: NodeConnector, target: ConnectTarget, call: Call): Promise<Response> {
+  const response = await connector.fetch(target, { method: "GET", headers: new Headers() }, call);
+  if (response.status !== 200) throw await refusalOf(response);
+  return response;
 }
 
 async function refusalOf(response: Response): Promise<Fault> {

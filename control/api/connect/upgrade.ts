@@ -1,5 +1,5 @@
-// Raw connection upgrades (exec, attach, port-forward, proxied WebSockets): authenticated, authorized and resolved like any
-// request, then handed to the connector. A refusal is an ordinary HTTP answer on the socket.
+// Raw connection upgrades (exec, attach, port-forward, proxied WebSockets, logs over one): authenticated, authorized and resolved
+// like any request, then handed to the connector. A refusal is an ordinary HTTP answer on the socket.
 
 import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
 import type { AuditTrail } from "../../auth/audit/contract.ts";
@@ -12,12 +12,14 @@ import { admitConnection } from "./admit.ts";
 import type { NodeConnector } from "./connector.ts";
 import { unreachable } from "./handlers.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
+import { fetchLog } from "./pass.ts";
 import { resolveTarget } from "./resolve.ts";
 
 // Exactly these: what was authorized must be what is reached, so no look-alike of another group or scope passes.
 const upgradable = new Set([
   "pods/exec",
   "pods/attach",
+  "pods/log",
   "pods/portforward",
   "pods/proxy",
   "services/proxy",
@@ -66,12 +68,28 @@ async function passOn(
   const path = parsePath(request.path);
   if (!path || !isUpgradable(path)) throw unknownPath();
   const user = await permit(dispatcher, request, path, call, trail);
+  if (path.subresource === "log") return sendLog(dispatcher, connector, path, { upgrade, request, trail });
   // A raw connection has no place for warnings.
   const connection = { path, query: request.query, user, trail, warn() {} };
   await admitConnection(dispatcher.services.admission, connection, call);
   const target = resolveTarget(dispatcher.services, path, request.query);
   if (!connector) throw unreachable();
   connector.upgrade(target, upgrade, call);
+}
+
+/** The kubelet knows no WebSockets for logs: it is asked as for any log. */
+async function sendLog(
+  dispatcher: Dispatcher,
+  connector: NodeConnector | undefined,
+  path: ResourcePath,
+  { upgrade, request }: Asked,
+): Promise<void> {
+  if (upgrade.request.headers.upgrade?.toLowerCase() !== "websocket") throw unknownPath();
+  const target = resolveTarget(dispatcher.services, path, request.query);
+  if (!connector) throw unreachable();
+  const log = await fetchLog(connector, target, { signal: request.signal });
+  const { sendOverWebSocket } = await import("../../../cri/stream/send-web-socket.ts");
+  await sendOverWebSocket(upgrade, log.body ?? new Blob([]).stream());
 }
 
 function isUpgradable({ group, version, plural, subresource, namespace, isWatch }: ResourcePath): boolean {
