@@ -9,6 +9,39 @@ import { startSkiff } from "../harness/skiff.ts";
 
 const root = join(import.meta.dirname, "../..");
 
+/** What is used of node-pty here: its own declarations are no module. */
+interface PtyModule {
+  spawn(
+    program: string,
+    args: readonly string[],
+    options: { cols: number; rows: number; cwd: string },
+  ): {
+    onData(then: (text: string) => void): void;
+    onExit(then: (end: { exitCode: number }) => void): void;
+    write(text: string): void;
+  };
+}
+
+/** Runs it in a terminal, and answers when it asks. */
+async function inTerminal(
+  program: string,
+  args: readonly string[],
+  { asks, answer }: { asks: string; answer: string },
+): Promise<{ code: number; seen: string }> {
+  // @ts-expect-error The package declares its types under the name it was published with, not under ours.
+  const { spawn } = (await import("node-pty")) as PtyModule;
+  const pty = spawn(program, args, { cols: 200, rows: 40, cwd: root });
+  let seen = "";
+  let hasAnswered = false;
+  pty.onData((text) => {
+    seen += text;
+    if (hasAnswered || !seen.includes(asks)) return;
+    hasAnswered = true;
+    pty.write(answer);
+  });
+  return new Promise((resolve) => pty.onExit(({ exitCode }) => resolve({ code: exitCode, seen })));
+}
+
 t.test(
   "skiff demo shows a cluster at work, and takes it down again",
   { skip: withoutNative(), timeout: 120_000 },
@@ -35,5 +68,14 @@ t.test(
     t.match(await demo("remove"), /gone/);
     t.equal((await skiff.kubectl("get", "pods", "-A", "-o", "name")).trim(), "");
     await t.rejects(demo("dance"), /skiff demo knows start and remove/);
+
+    // In a terminal it asks, and waits for the answer.
+    const { code, seen } = await inTerminal(join(root, "skiff"), ["demo", `--data-dir=${skiff.dataDir}`], {
+      asks: "Take it down again? [Y/n]",
+      answer: "y\r",
+    });
+    t.equal(code, 0, seen);
+    t.match(seen, /pods +web-.*Take it down again\? \[Y\/n\].*gone/s);
+    t.equal((await skiff.kubectl("get", "pods", "-A", "-o", "name")).trim(), "");
   },
 );
