@@ -118,7 +118,7 @@ export async function nativeRuntime(options: NativeRuntimeOptions): Promise<Nati
     network: options.network,
     spawner: await Spawner.open(join(paths.runDir, "io.sock")),
     cgroups,
-    host: learnHost(cgroups),
+    host: learnHost(cgroups, log),
     events: eventsOf(sandboxes, containers, clock),
     locks: new KeyedLock(),
     launches: new Gate({ width: launchesAtOnce(), clock, patienceMs }),

@@ -1,9 +1,11 @@
 // What this host allows its containers: learned once when the runtime opens.
 
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { hostCapabilities } from "../../api/capabilities.ts";
 import type { Cgroups } from "../../../plugins/kit/platform/cgroups.ts";
+import type { Log } from "../../../plugins/kit/log.ts";
+import { type AppArmor, learnAppArmor } from "./app-armor.ts";
 import type { CgroupFacts } from "./container-resources.ts";
 import type { OciDevice } from "./oci-spec.ts";
 
@@ -12,28 +14,28 @@ export interface HostFacts extends CgroupFacts {
   /** The lowest oom_score_adj that may be given to a child. */
   readonly lowestOomScoreAdj: number;
   readonly maxOpenFiles: number;
-  readonly hasAppArmor: boolean;
+  /** Absent where the host has none. */
+  readonly appArmor?: AppArmor | undefined;
   /** Device nodes of the host, for privileged containers. */
   devices(): OciDevice[];
 }
 
 const wantedOpenFiles = 1_048_576;
 
-export function learnHost({
-  version: cgroupVersion,
-  controllers,
-}: Pick<Cgroups, "version" | "controllers">): HostFacts {
+export function learnHost(
+  { version: cgroupVersion, controllers }: Pick<Cgroups, "version" | "controllers">,
+  log: Log,
+): HostFacts {
   const capabilities = hostCapabilities();
   const own = Number(readFileSync("/proc/self/oom_score_adj", "utf8"));
   const hard = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? "1024";
-  const apparmor = "/sys/module/apparmor/parameters/enabled";
   return {
     cgroupVersion,
     controllers,
     capabilities,
     lowestOomScoreAdj: capabilities.includes("CAP_SYS_RESOURCE") ? -1000 : own,
     maxOpenFiles: Math.min(wantedOpenFiles, hard === "unlimited" ? wantedOpenFiles : Number(hard)),
-    hasAppArmor: existsSync(apparmor) && readFileSync(apparmor, "utf8").startsWith("Y"),
+    appArmor: learnAppArmor({ log }),
     devices: () => devicesIn("/dev"),
   };
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import t from "tap";
 import {
   ContainerConfig,
+  LinuxContainerSecurityContext,
   MountPropagation,
   SecurityProfile_ProfileType,
   Signal,
@@ -22,7 +23,6 @@ const host: HostFacts = {
   capabilities: allCapabilities,
   lowestOomScoreAdj: -1000,
   maxOpenFiles: 1024,
-  hasAppArmor: false,
   devices: () => [{ path: "/dev/host", type: "c", major: 9, minor: 9 }],
 };
 
@@ -182,6 +182,30 @@ t.test("buildSpec() refuses devices that are none and AppArmor where there is no
   t.match(built.linux.resources.devices?.[1], { allow: true, type: "c", major: 1, minor: 3, access: "rw" });
   const apparmor = { profileType: SecurityProfile_ProfileType.Localhost, localhostRef: "localhost/p" };
   t.throws(() => spec({ linux: { securityContext: { apparmor } } }), { code: "unsupported" });
+});
+
+t.test("buildSpec() names the AppArmor profile that is asked for, else the host's default", async (t) => {
+  const appArmor = { defaultProfile: "ours", isLoaded: (profile: string) => profile === "p" };
+  const { Localhost, RuntimeDefault, Unconfined } = SecurityProfile_ProfileType;
+  const localhost = (localhostRef: string) => ({ apparmor: { profileType: Localhost, localhostRef } });
+  const profileOf = (securityContext: LinuxContainerSecurityContext | undefined, more: Partial<HostFacts>) =>
+    spec({ linux: { securityContext } }, { host: { ...host, ...more } }).process.apparmorProfile;
+  const security = (changes: Parameters<typeof LinuxContainerSecurityContext.create>[0]) =>
+    LinuxContainerSecurityContext.create(changes);
+  const rows: [name: string, LinuxContainerSecurityContext | undefined, expected: string | undefined][] = [
+    ["nothing asked", undefined, "ours"],
+    ["nothing asked, privileged", security({ privileged: true }), undefined],
+    ["the default", security({ apparmor: { profileType: RuntimeDefault } }), "ours"],
+    ["the default, privileged", security({ privileged: true, apparmor: { profileType: RuntimeDefault } }), "ours"],
+    ["none", security({ apparmor: { profileType: Unconfined } }), undefined],
+    ["one of the host", security(localhost("p")), "p"],
+    ["one of the host, in the old form", security(localhost("localhost/p")), "p"],
+  ];
+  for (const [name, asked, expected] of rows) {
+    t.equal(profileOf(asked, { appArmor }), expected, name);
+    if (expected !== "p") t.equal(profileOf(asked, {}), undefined, `${name}, on a host without AppArmor`);
+  }
+  t.throws(() => profileOf(security(localhost("q")), { appArmor }), { code: "invalid", message: /not loaded/ });
 });
 
 t.test("capabilitySets() adds, drops and knows ALL", async (t) => {

@@ -93,7 +93,7 @@ function processFor(input: SpecInput, capabilities: { bounding: string[]; ambien
     },
     rlimits: [{ type: "RLIMIT_NOFILE", soft: host.maxOpenFiles, hard: host.maxOpenFiles }],
     noNewPrivileges: security?.noNewPrivs ?? false,
-    ...appArmor(input),
+    ...appArmorProfile(input),
     oomScoreAdj: Math.max(score, host.lowestOomScoreAdj),
   };
 }
@@ -121,13 +121,21 @@ function environmentOf(input: SpecInput): string[] {
   return [...variables.values()];
 }
 
-function appArmor(input: SpecInput): { apparmorProfile?: string } {
-  const profile = input.config.linux?.securityContext?.apparmor;
-  if (!profile || profile.profileType !== SecurityProfile_ProfileType.Localhost) return {};
-  if (!input.host.hasAppArmor) {
-    throw new Fault("unsupported", `Cannot use AppArmor profile "${profile.localhostRef}": this host has no AppArmor`);
+/** The one it names; the default one where it asks for that or for nothing, unless it is privileged. */
+function appArmorProfile({ config, host }: SpecInput): { apparmorProfile?: string } {
+  const security = config.linux?.securityContext;
+  const wanted = security?.apparmor;
+  if (wanted?.profileType === SecurityProfile_ProfileType.Localhost) {
+    const profile = wanted.localhostRef.replace(/^localhost\//, "");
+    if (!host.appArmor)
+      throw new Fault("unsupported", `Cannot use AppArmor profile "${profile}": this host has no AppArmor`);
+    if (!host.appArmor.isLoaded(profile))
+      throw new Fault("invalid", `Cannot use AppArmor profile "${profile}": it is not loaded on this host`);
+    return { apparmorProfile: profile };
   }
-  return { apparmorProfile: profile.localhostRef.replace(/^localhost\//, "") };
+  const isConfined = wanted ? wanted.profileType === SecurityProfile_ProfileType.RuntimeDefault : !security?.privileged;
+  const profile = isConfined ? host.appArmor?.defaultProfile : undefined;
+  return profile ? { apparmorProfile: profile } : {};
 }
 
 function devicesFor(input: SpecInput, isPrivileged: boolean): { nodes: OciDevice[]; rules: OciDeviceRule[] } {

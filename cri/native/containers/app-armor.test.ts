@@ -1,0 +1,53 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import t, { type Test } from "tap";
+import { noLog } from "../../../plugins/kit/log.ts";
+import { defaultProfile, learnAppArmor } from "./app-armor.ts";
+
+/** A host's tree as the kernel shows it, and a program that writes down what it is given. */
+function host(t: Test, files: Record<string, string>) {
+  const root = mkdtempSync(join(tmpdir(), "skiff-apparmor-"));
+  t.teardown(() => rmSync(root, { recursive: true, force: true }));
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), content);
+  }
+  const parser = join(root, "parser");
+  writeFileSync(parser, `#!/bin/sh\necho "$@" > ${root}/args\ncat > ${root}/given\n`, { mode: 0o755 });
+  const given = (name: string) => readFileSync(join(root, name), "utf8");
+  return { root, parser, given };
+}
+
+const enabled = { "sys/module/apparmor/parameters/enabled": "Y\n" };
+const profiles = "sys/kernel/security/apparmor/profiles";
+
+t.test("learnAppArmor() finds none where the module is absent or switched off", async (t) => {
+  for (const files of [{}, { "sys/module/apparmor/parameters/enabled": "N\n" }]) {
+    const { root, parser, given } = host(t, files);
+    t.equal(learnAppArmor({ log: noLog, root, parser }), undefined);
+    t.throws(() => given("args"), { code: "ENOENT" }, "nothing was loaded");
+  }
+});
+
+t.test("learnAppArmor() gives the kernel the default profile, once", async (t) => {
+  const fresh = host(t, { ...enabled, [profiles]: "/usr/bin/man (enforce)\nmine (complain)\n" });
+  const found = learnAppArmor({ log: noLog, root: fresh.root, parser: fresh.parser });
+  t.equal(found?.defaultProfile, "skiff-default");
+  t.equal(fresh.given("args"), "--skip-cache --replace\n");
+  t.equal(fresh.given("given"), defaultProfile);
+  t.ok(found?.isLoaded("mine"));
+  t.notOk(found?.isLoaded("min"));
+  const later = host(t, { ...enabled, [profiles]: "skiff-default (enforce)\n" });
+  t.equal(learnAppArmor({ log: noLog, root: later.root, parser: later.parser })?.defaultProfile, "skiff-default");
+  t.throws(() => later.given("args"), { code: "ENOENT" }, "it is there already");
+});
+
+t.test("learnAppArmor() does without a default profile where it cannot be loaded", async (t) => {
+  const { root } = host(t, { ...enabled, [profiles]: "mine (enforce)\n" });
+  for (const parser of [join(root, "nowhere"), "/bin/false"]) {
+    const found = learnAppArmor({ log: noLog, root, parser });
+    t.equal(found?.defaultProfile, undefined);
+    t.ok(found?.isLoaded("mine"));
+  }
+});

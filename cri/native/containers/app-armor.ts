@@ -1,0 +1,68 @@
+// AppArmor as the containers of this host have it: which profiles the kernel knows, and a default one of our own, given to the kernel
+// when the runtime opens. A host without AppArmor has none of it.
+
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Log } from "../../../plugins/kit/log.ts";
+
+export interface AppArmor {
+  /** What a container gets that asks for nothing else; absent where the kernel could not be given one. */
+  readonly defaultProfile?: string;
+  /** Asked each time: an administrator may load one at any moment. */
+  isLoaded(profile: string): boolean;
+}
+
+export interface AppArmorOptions {
+  readonly log: Log;
+  /** The host's root folder. */
+  readonly root?: string;
+  /** The program that gives a profile to the kernel. */
+  readonly parser?: string;
+}
+
+export const defaultProfileName = "skiff-default";
+
+/** Everything that a container's namespaces, capabilities and masked paths already allow, but for the doors to the host that they leave ajar. */
+export const defaultProfile = `profile ${defaultProfileName} flags=(attach_disconnected,mediate_deleted) {
+  file,
+  network,
+  capability,
+  umount,
+  signal (receive),
+  signal (send) peer=${defaultProfileName},
+  ptrace peer=${defaultProfileName},
+  deny mount,
+  deny /proc/{sysrq-trigger,kcore,kmem,mem} rwklx,
+  deny /proc/sys/kernel/{core_pattern,modprobe,hotplug} w,
+  deny /sys/{firmware,kernel/security,kernel/debug}/** rwklx,
+  deny /sys/devices/virtual/powercap/** rwklx,
+}
+`;
+
+/** Undefined where the host has no AppArmor. Gives the kernel our profile unless it has it. */
+export function learnAppArmor({ log, root = "/", parser = "apparmor_parser" }: AppArmorOptions): AppArmor | undefined {
+  if (!textOf(join(root, "sys/module/apparmor/parameters/enabled")).startsWith("Y")) return undefined;
+  const isLoaded = (profile: string) =>
+    textOf(join(root, "sys/kernel/security/apparmor/profiles"))
+      .split("\n")
+      .some((line) => line.startsWith(`${profile} (`));
+  if (!isLoaded(defaultProfileName)) {
+    try {
+      execFileSync(parser, ["--skip-cache", "--replace"], { input: defaultProfile, stdio: ["pipe", "ignore", "pipe"] });
+    } catch (error) {
+      log.warn({ error: (error as Error).message }, "containers have no AppArmor profile unless they name one");
+      return { isLoaded };
+    }
+  }
+  return { defaultProfile: defaultProfileName, isLoaded };
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    // Neither the module nor its file system is there.
+    return "";
+  }
+}
