@@ -10,6 +10,7 @@ import { type Address, formatAddress, tryAddress } from "../../plugins/kit/net/a
 import { withFileLock } from "../../plugins/kit/net/file-lock.ts";
 import { networkName } from "../spec/config.ts";
 import { CniFault, cniCode } from "../spec/error.ts";
+import { forget, type LeaseOwner, recall, remember } from "./lease-memory.ts";
 
 export const defaultDataDir = "/var/lib/cni/networks";
 
@@ -22,6 +23,8 @@ export interface Lease {
 /** What may be done while the lock is held. Synchronous, so that nothing else of this process comes between. */
 export interface LockedLeases {
   list(): Lease[];
+  /** Those of one container's interface. Leases written by old upstream programs name no interface: they belong to all of the container's. */
+  listOf(owner: LeaseOwner): Lease[];
   isTaken(address: Address): boolean;
   reserve(lease: Lease): void;
   release(lease: Lease): void;
@@ -42,25 +45,47 @@ export async function withLeases<T>(
 
 function leasesIn(dir: string): LockedLeases {
   const pathOf = (address: Address) => join(dir, formatAddress(address));
+  /** Nothing is known while a change is under way: a power cut of it must not be remembered as done. */
+  const change = (alter: (owners: Map<string, LeaseOwner>) => void, work: () => void) => {
+    const owners = recall(dir);
+    forget(dir);
+    work();
+    if (!owners) return;
+    alter(owners);
+    remember(dir, owners);
+  };
+  const read = () => {
+    const owners = readOwners(dir);
+    remember(dir, owners);
+    return owners;
+  };
+  const found = (owners: Map<string, LeaseOwner>, isWanted: (owner: LeaseOwner) => boolean): Lease[] =>
+    [...owners].flatMap(([name, owner]) => {
+      const address = isWanted(owner) ? tryAddress(name) : undefined;
+      return address ? [{ address, ...owner }] : [];
+    });
   return {
-    list() {
-      const leases: Lease[] = [];
-      for (const name of readdirSync(dir)) {
-        const address = tryAddress(name);
-        const owner = address && readOwner(join(dir, name));
-        if (address && owner) leases.push({ address, ...owner });
-      }
-      return leases;
+    list: () => found(read(), () => true),
+    listOf({ containerId, ifName }) {
+      const isWanted = (owner: LeaseOwner) =>
+        owner.containerId === containerId && (owner.ifName === ifName || owner.ifName === "");
+      return found(recall(dir) ?? read(), isWanted);
     },
     isTaken: (address) => readOwner(pathOf(address)) !== undefined,
-    reserve(lease) {
-      attempt(`Cannot write the lease of ${formatAddress(lease.address)}`, () =>
-        writeFileSync(pathOf(lease.address), `${lease.containerId}\r\n${lease.ifName}`, { mode: 0o600 }),
+    reserve({ address, containerId, ifName }) {
+      attempt(`Cannot write the lease of ${formatAddress(address)}`, () =>
+        change(
+          (owners) => owners.set(formatAddress(address), { containerId, ifName }),
+          () => writeFileSync(pathOf(address), `${containerId}\r\n${ifName}`, { mode: 0o600 }),
+        ),
       );
     },
-    release(lease) {
-      attempt(`Cannot remove the lease of ${formatAddress(lease.address)}`, () =>
-        rmSync(pathOf(lease.address), { force: true }),
+    release({ address }) {
+      attempt(`Cannot remove the lease of ${formatAddress(address)}`, () =>
+        change(
+          (owners) => owners.delete(formatAddress(address)),
+          () => rmSync(pathOf(address), { force: true }),
+        ),
       );
     },
     lastReserved(set) {
@@ -79,7 +104,16 @@ function leasesIn(dir: string): LockedLeases {
   };
 }
 
-function readOwner(path: string): { containerId: string; ifName: string } | undefined {
+function readOwners(dir: string): Map<string, LeaseOwner> {
+  const owners = new Map<string, LeaseOwner>();
+  for (const name of readdirSync(dir)) {
+    const owner = tryAddress(name) && readOwner(join(dir, name));
+    if (owner) owners.set(name, owner);
+  }
+  return owners;
+}
+
+function readOwner(path: string): LeaseOwner | undefined {
   try {
     const [containerId = "", ifName = ""] = readFileSync(path, "utf8").trim().split(/\r?\n/);
     return containerId === "" ? undefined : { containerId, ifName };

@@ -111,7 +111,7 @@ function allocateAll(
   requested: readonly Address[],
   leases: LockedLeases,
 ): Choice[] {
-  const held = leases.list().filter((lease) => isOf(lease, args));
+  const held = leases.listOf(args);
   const fresh: Lease[] = [];
   try {
     return settings.sets.map((set, index) => {
@@ -137,18 +137,8 @@ function allocateAll(
   }
 }
 
-// Leases written by old upstream programs name no interface: they belong to all of the container's.
-function isOf(lease: Lease, args: { containerId: string; ifName: string }): boolean {
-  return lease.containerId === args.containerId && (lease.ifName === args.ifName || lease.ifName === "");
-}
-
 async function check(args: PluginArgs, call: Call): Promise<void> {
-  const held = await withLeases(
-    dataDirOf(args.config),
-    args.config.name,
-    (leases) => leases.list().filter((lease) => isOf(lease, args)),
-    call,
-  );
+  const held = await withLeases(dataDirOf(args.config), args.config.name, (leases) => leases.listOf(args), call);
   if (held.length === 0)
     throw new CniFault(
       cniCode.internal,
@@ -161,7 +151,7 @@ async function del(args: PluginArgs, call: Call): Promise<void> {
     dataDirOf(args.config),
     args.config.name,
     (leases) => {
-      for (const lease of leases.list()) if (isOf(lease, args)) leases.release(lease);
+      for (const lease of leases.listOf(args)) leases.release(lease);
     },
     call,
   );

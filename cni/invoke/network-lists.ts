@@ -3,7 +3,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Call } from "../../plugins/kit/call.ts";
+import { systemClock } from "../../plugins/kit/clock.ts";
 import { Fault, toFault } from "../../plugins/kit/fault.ts";
+import { Gate } from "../../plugins/kit/gate.ts";
 import { type Log, noLog } from "../../plugins/kit/log.ts";
 import { type Kernel, openKernel } from "../net/kernel.ts";
 import { type NetworkList, parseNetworkList } from "../spec/config.ts";
@@ -89,12 +91,20 @@ function readNetworkList(confDir: string): NetworkList | undefined {
   }
 }
 
+/**
+ * Each attachment holds descriptors while it is made, and above some 900 of them nftables is reached by a program only. More at once would
+ * be no quicker: it is work of the kernel under locks that all of them take.
+ */
+const atOnce = 16;
+const patienceMs = 3000;
+
 export function networkLists(options: NetworkListsOptions): NetworkLists {
   const log = options.log ?? noLog;
   const kernel = options.kernel ?? openKernel();
   const find = pluginFinder(kernel, options.isBuiltIn);
   const cache = new AttachmentCache(options.cacheDir);
   const path = options.binDirs;
+  const gate = new Gate({ width: atOnce, clock: systemClock, patienceMs });
   const runOf = (list: NetworkList, attachment: Attachment): ListRun => ({ list, attachment, find, path });
 
   const requireList = (): NetworkList => {
@@ -109,23 +119,36 @@ export function networkLists(options: NetworkListsOptions): NetworkLists {
     cache.remove(list.name, attachment.containerId, attachment.ifName);
   };
 
+  const attach = async (request: AttachRequest, call: Call): Promise<CniResult> => {
+    const list = requireList();
+    const attachment = attachmentOf(request);
+    await addList(runOf(loopbackList, { ...attachment, ifName: "lo" }), call);
+    // Written before the first step, so that GC knows of an ADD that was killed.
+    cache.write({ attachment, list });
+    let result: CniResult;
+    try {
+      result = await addList(runOf(list, attachment), call);
+    } catch (error) {
+      cache.remove(list.name, attachment.containerId, attachment.ifName);
+      throw error;
+    }
+    cache.write({ attachment, list, result });
+    return result;
+  };
+
+  const detachAll = async (request: AttachRequest, call: Call): Promise<void> => {
+    const attachment = attachmentOf(request);
+    const cached = cache.find(attachment.containerId, attachment.ifName);
+    for (const entry of cached)
+      await detach(entry.list, { ...entry.attachment, netns: attachment.netns }, entry.result, call);
+    if (cached.length > 0) return;
+    const list = readNetworkList(options.confDir);
+    if (list) await detach(list, attachment, undefined, call);
+  };
+
   return {
-    async add(request, call) {
-      const list = requireList();
-      const attachment = attachmentOf(request);
-      await addList(runOf(loopbackList, { ...attachment, ifName: "lo" }), call);
-      // Written before the first step, so that GC knows of an ADD that was killed.
-      cache.write({ attachment, list });
-      let result: CniResult;
-      try {
-        result = await addList(runOf(list, attachment), call);
-      } catch (error) {
-        cache.remove(list.name, attachment.containerId, attachment.ifName);
-        throw error;
-      }
-      cache.write({ attachment, list, result });
-      return result;
-    },
+    add: (request, call) => gate.run(() => attach(request, call)),
+    del: (request, call) => gate.run(() => detachAll(request, call)),
 
     async check(request, call) {
       const attachment = attachmentOf(request);
@@ -133,16 +156,6 @@ export function networkLists(options: NetworkListsOptions): NetworkLists {
       if (!cached)
         throw new CniFault(cniCode.unknownContainer, `Container "${attachment.containerId}" was never attached`);
       await checkList(runOf(cached.list, { ...cached.attachment, netns: attachment.netns }), cached.result, call);
-    },
-
-    async del(request, call) {
-      const attachment = attachmentOf(request);
-      const cached = cache.find(attachment.containerId, attachment.ifName);
-      for (const entry of cached)
-        await detach(entry.list, { ...entry.attachment, netns: attachment.netns }, entry.result, call);
-      if (cached.length > 0) return;
-      const list = readNetworkList(options.confDir);
-      if (list) await detach(list, attachment, undefined, call);
     },
 
     async gc(containerIds, call) {

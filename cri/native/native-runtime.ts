@@ -22,7 +22,7 @@ import { hostPlatform } from "./images/platform.ts";
 import type { RegistriesConfig } from "./images/registry-config.ts";
 import { Cgroups } from "../../plugins/kit/platform/cgroups.ts";
 import { Spawner } from "./kernel/spawn.ts";
-import { Gate } from "./gate.ts";
+import { Gate } from "../../plugins/kit/gate.ts";
 import { KeyedLock } from "../../plugins/kit/keyed-lock.ts";
 import { type Native, NativePaths, nowNs, type SandboxNetwork } from "./native.ts";
 import { RecordStore } from "./record-store.ts";

@@ -12,7 +12,7 @@ import type { RuntimeEvents } from "./runtime-events.ts";
 import type { Images } from "./images/image-service.ts";
 import type { Cgroups } from "../../plugins/kit/platform/cgroups.ts";
 import type { Spawner } from "./kernel/spawn.ts";
-import type { Gate } from "./gate.ts";
+import type { Gate } from "../../plugins/kit/gate.ts";
 import type { KeyedLock } from "../../plugins/kit/keyed-lock.ts";
 import type { RecordStore } from "./record-store.ts";
 import type { SandboxRecord } from "./sandboxes/sandbox-record.ts";

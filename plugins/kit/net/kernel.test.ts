@@ -36,6 +36,37 @@ t.test("on a kernel", { skip: noNetworkReason() }, async (t) => {
   const host = openRoutes();
   t.teardown(() => host.close());
 
+  await t.test("a list that changes while it is read is read again", async (t) => {
+    const lo = await getLink(host, "lo");
+    const prefixes = Array.from({ length: 1500 }, (_, at) => parsePrefix(`127.9.${at >> 8}.${at & 255}/32`));
+    for (const prefix of prefixes) await addAddress(host, lo.index, prefix);
+    // Links come and go on other threads meanwhile, each with an address.
+    let isOver = false;
+    const churn = async () => {
+      const socket = openRoutes();
+      for (const name = randomName("ch"); !isOver; ) {
+        await createBridge(socket, { name });
+        const { index } = await getLink(socket, name);
+        await addAddress(socket, index, parsePrefix("192.0.2.9/32"));
+        await deleteLink(socket, name);
+      }
+      socket.close();
+    };
+    const churning = [churn(), churn()];
+    try {
+      for (let round = 0; round < 40; round++) {
+        const found = (await listAddresses(host)).filter(({ index }) => index === lo.index);
+        if (found.length < prefixes.length) t.fail(`only ${found.length} were listed`);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    } finally {
+      isOver = true;
+      await Promise.all(churning);
+    }
+    t.equal((await listAddresses(host, lo.index)).length, prefixes.length + 2, "of one link only");
+    for (const prefix of prefixes) await deleteAddress(host, lo.index, prefix);
+  });
+
   await t.test("createVeth() puts the peer into the other namespace under its final name", async (t) => {
     const pod = testNetns(t);
     const bridgeName = randomName("br");

@@ -17,9 +17,12 @@ const NLMSG_DONE = 3;
 const NLM_F_DUMP_INTR = 0x10;
 const SOL_NETLINK = 270;
 const NETLINK_EXT_ACK = 11;
+const NETLINK_GET_STRICT_CHK = 12;
 const SOL_SOCKET = 1;
 const SO_RCVTIMEO = 20;
 const headerLength = 16;
+/** On a host where a thousand links come and go at once, a few are needed. */
+const maxReadings = 100;
 
 export interface NetlinkMessage {
   readonly type: number;
@@ -34,6 +37,8 @@ export interface NetlinkRequest {
   readonly doing: string;
   /** Takes milliseconds in the kernel: done on another thread. */
   readonly slow?: boolean;
+  /** A list is of what the payload names only; otherwise kernels ignore that. */
+  readonly strict?: boolean;
 }
 
 export class NetlinkSocket {
@@ -42,6 +47,7 @@ export class NetlinkSocket {
   #sequence = 1;
   #last: Promise<unknown> = Promise.resolve();
   #closed = false;
+  #isStrict = false;
 
   /** Belongs to the network namespace that the thread is in now, whatever happens later. */
   constructor(protocol: number) {
@@ -72,10 +78,20 @@ export class NetlinkSocket {
     void this.#last.then(() => libc().close(this.#fd));
   }
 
+  /** A list that changed while it was read may lack something that was there all the time: it is read again. */
   async #exchange(request: NetlinkRequest): Promise<NetlinkMessage[]> {
+    for (let left = maxReadings; left > 0; left--) {
+      const answers = await this.#attempt(request);
+      if (answers) return answers;
+    }
+    throw new Fault("conflict", `${request.doing}: the list changed while it was read, ${maxReadings} times`);
+  }
+
+  async #attempt(request: NetlinkRequest): Promise<NetlinkMessage[] | undefined> {
     const sequence = this.#sequence++;
     const message = frame(request, sequence);
     const { send } = libc();
+    this.#beStrict(request.strict ?? false);
     const sent = request.slow
       ? await onThread(send, this.#fd, message, message.length, 0)
       : send(this.#fd, message, message.length, 0);
@@ -83,8 +99,17 @@ export class NetlinkSocket {
     return this.#collect(request, sequence);
   }
 
-  #collect(request: NetlinkRequest, sequence: number): NetlinkMessage[] {
+  /** Kernels before 4.20 lack it and list everything. */
+  #beStrict(isStrict: boolean): void {
+    if (isStrict === this.#isStrict) return;
+    this.#isStrict = isStrict;
+    libc().setsockopt(this.#fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, u32(isStrict ? 1 : 0), 4);
+  }
+
+  /** Undefined where a list changed while it was read. */
+  #collect(request: NetlinkRequest, sequence: number): NetlinkMessage[] | undefined {
     const answers: NetlinkMessage[] = [];
+    let hasChanged = false;
     for (;;) {
       const length = libc().recv(this.#fd, this.#buffer, this.#buffer.length, 0);
       if (length < 0) throw systemFault(request.doing, errno());
@@ -97,9 +122,9 @@ export class NetlinkSocket {
         const payload = this.#buffer.subarray(at + headerLength, at + size);
         at += (size + 3) & ~3;
         if (!isMine) continue;
-        if (flags & NLM_F_DUMP_INTR)
-          throw new Fault("conflict", `${request.doing}: the list changed while it was read`);
-        if (type === NLMSG_DONE) return answers;
+        // Read to its end all the same: the kernel makes one list at a time for a socket.
+        if (flags & NLM_F_DUMP_INTR) hasChanged = true;
+        if (type === NLMSG_DONE) return hasChanged ? undefined : answers;
         if (type === NLMSG_ERROR) {
           const code = -payload.readInt32LE(0);
           if (code === 0) return answers;

@@ -122,15 +122,10 @@ class LibraryNft implements Nft {
         return flags === 0 ? runProgram(["-f", "-"], script, call) : runProgram(["-j", ...script.split(" ")], "", call);
       if (!this.#context) this.#open();
       this.#library.setOutput(this.#context, flags);
-      const { run } = this.#library;
-      const code =
-        script.length < longScript && flags === 0
-          ? run(this.#context, script)
-          : await new Promise<number>((resolve, reject) =>
-              run.async(this.#context, script, (error, result) => (error ? reject(error) : resolve(result))),
-            );
-      const output = this.#library.output(this.#context) ?? "";
-      const said = this.#library.error(this.#context) ?? "";
+      let { code, output, said } = await this.#runOnce(script, flags);
+      // A signal came while the kernel was at it, and nothing was done.
+      for (let left = maxInterruptions; left > 0 && code !== 0 && /Interrupted/.test(said); left--)
+        ({ code, output, said } = await this.#runOnce(script, flags));
       this.#idle = setTimeout(() => void this.#last.then(() => this.#free()), idleMs).unref();
       if (code !== 0) throw nftFault(said);
       return output;
@@ -138,7 +133,20 @@ class LibraryNft implements Nft {
     this.#last = mine.catch(() => {});
     return mine;
   }
+
+  async #runOnce(script: string, flags: number): Promise<{ code: number; output: string; said: string }> {
+    const { run } = this.#library;
+    const code =
+      script.length < longScript && flags === 0
+        ? run(this.#context, script)
+        : await new Promise<number>((resolve, reject) =>
+            run.async(this.#context, script, (error, result) => (error ? reject(error) : resolve(result))),
+          );
+    return { code, output: this.#library.output(this.#context) ?? "", said: this.#library.error(this.#context) ?? "" };
+  }
 }
+
+const maxInterruptions = 20;
 
 /**
  * The library waits for its socket by select(), which knows 1,024 descriptors and ends the whole process on a higher one: when so many are

@@ -97,7 +97,8 @@ export async function listAddresses(socket: NetlinkSocket, index?: number): Prom
   const found = await socket.request({
     type: RTM.getAddress,
     flags: NLM_F_DUMP,
-    payload: addressHeader(0, 0, 0),
+    payload: addressHeader(0, index ?? 0, 0),
+    strict: index !== undefined,
     doing: "Cannot list addresses",
   });
   return found

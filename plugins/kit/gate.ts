@@ -1,7 +1,7 @@
 // Lets a few through at once; the rest wait in the order they came. Whoever waited begins on a fresh turn of the event loop, so that
 // a hundred pods at once do not stop everything else.
 
-import type { Clock } from "../../plugins/kit/clock.ts";
+import type { Clock } from "./clock.ts";
 
 export interface GateOptions {
   readonly width: number;

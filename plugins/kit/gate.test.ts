@@ -1,5 +1,5 @@
 import t from "tap";
-import { FakeClock } from "../../plugins/kit/clock.ts";
+import { FakeClock } from "./clock.ts";
 import { Gate } from "./gate.ts";
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
