@@ -5,6 +5,7 @@ import { ImageFsInfoResponse, ImageStatusResponse } from "../../api/gen/runtime.
 import type { Call } from "../../../plugins/kit/call.ts";
 import type { Clock } from "../../../plugins/kit/clock.ts";
 import { Fault, isFault } from "../../../plugins/kit/fault.ts";
+import { KeyedLock } from "../../../plugins/kit/keyed-lock.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { EngineInfo, ImageInspect, ImageSummary } from "../engine/types.ts";
 import { findImage, fullName, toImage } from "./image-view.ts";
@@ -22,6 +23,7 @@ const freshMs = 60_000;
 
 export function imageService({ engine, clock, sandboxImage }: DockerImagesOptions): ImageService {
   const usage = new ImageUsage(engine, clock);
+  const removals = new KeyedLock();
   const isPinned = (image: ImageSummary) => (image.RepoTags ?? []).map(fullName).includes(fullName(sandboxImage));
   const named = (name: string | undefined, doing: string): string => {
     if (!name) throw new Fault("invalid", `Cannot ${doing} image: no image is named`);
@@ -49,11 +51,14 @@ export function imageService({ engine, clock, sandboxImage }: DockerImagesOption
     async removeImage({ image }, call) {
       const found = await findImage(engine, named(image?.image, "remove"), call);
       if (!found) return {};
-      try {
-        await engine.call("DELETE", `/images/${found.Id}`, { query: { force: true } }, call);
-      } catch (error) {
-        if (!isFault(error, "not-found")) throw error;
-      }
+      // The daemon calls an image gone that it is still removing for another: one at a time, so that whoever is answered finds none.
+      await removals.run(found.Id, async () => {
+        try {
+          await engine.call("DELETE", `/images/${found.Id}`, { query: { force: true } }, call);
+        } catch (error) {
+          if (!isFault(error, "not-found")) throw error;
+        }
+      });
       return {};
     },
     async imageFsInfo(_request, call) {

@@ -39,11 +39,11 @@ export function images(t: Test, bench: Workbench): void {
     t.match((await statusOf(numberedUser)).image, { username: "", uid: { value: 1000n } });
   });
 
-  t.test("removeImage takes it away, and may be repeated", async (t) => {
+  t.test("removeImage takes it away, and may be repeated, also at once", async (t) => {
     const { removable } = bench.setup.images;
     t.ok((await statusOf(removable)).image);
     const request = cri.RemoveImageRequest.create({ image: { image: removable } });
-    await bench.runtime.image.removeImage(request, within(30_000));
+    await Promise.all(Array.from({ length: 3 }, () => bench.runtime.image.removeImage(request, within(30_000))));
     await until("it to be gone", async () => !(await statusOf(removable)).image);
     await bench.runtime.image.removeImage(request, within(30_000));
     t.ok((await statusOf(bench.setup.image)).image, "others stay");
