@@ -1,17 +1,18 @@
-// critest, the validation suite of kubernetes-sigs/cri-tools, against `skiff cri native`. Needs the program on PATH; it is not in
-// Debian, and builds from its repository with `go test -c ./cmd/critest`.
+// critest, the validation suite of kubernetes-sigs/cri-tools, against `skiff cri native` and `skiff cri docker`. Needs the program on
+// PATH; it is not in Debian, and builds from its repository with `go test -c ./cmd/critest`.
 
 import { execFileSync, spawn } from "node:child_process";
-import t from "tap";
+import t, { type Test } from "tap";
 import { startCriProcess } from "../harness/cri-process.ts";
 import { addCritestImages } from "../harness/critest-images.ts";
+import { startDocker, withoutDocker } from "../harness/docker.ts";
 import { withoutNative } from "../harness/native.ts";
 import { TestRegistry } from "../harness/registry.ts";
 
 function withoutCritest(): string | false {
   try {
     execFileSync("sh", ["-c", "command -v critest"], { stdio: "ignore" });
-    return withoutNative();
+    return false;
   } catch {
     return "needs critest on PATH";
   }
@@ -26,11 +27,14 @@ const unshown = [
 
 t.setTimeout(0);
 
-t.test("critest passes on skiff cri native", { skip: withoutCritest(), timeout: 0 }, async (t) => {
+async function imageRegistry(t: Test): Promise<TestRegistry> {
   const registry = await TestRegistry.start();
   t.teardown(() => registry.stop());
   addCritestImages(registry);
-  const { socket } = await startCriProcess(t, { runtime: "native", registry: registry.host });
+  return registry;
+}
+
+async function critestPasses(t: Test, socket: string): Promise<void> {
   const args = [`-runtime-endpoint=unix://${socket}`, "-ginkgo.no-color", `-ginkgo.skip=${unshown.join("|")}`];
   const critest = spawn("critest", args, { stdio: ["ignore", "pipe", "pipe"] });
   let text = "";
@@ -38,4 +42,18 @@ t.test("critest passes on skiff cri native", { skip: withoutCritest(), timeout: 
   const code = await new Promise((resolve) => critest.once("exit", resolve));
   t.equal(code, 0, text.slice(text.indexOf("Summarizing")));
   t.comment(/^Ran .*\n.*Passed.*$/m.exec(text)?.[0] ?? text.slice(-2000));
+}
+
+t.test("critest passes on skiff cri native", { skip: withoutCritest() || withoutNative(), timeout: 0 }, async (t) => {
+  const registry = await imageRegistry(t);
+  const { socket } = await startCriProcess(t, { runtime: "native", registry: registry.host });
+  await critestPasses(t, socket);
+});
+
+t.test("critest passes on skiff cri docker", { skip: withoutCritest() || withoutDocker(), timeout: 0 }, async (t) => {
+  const registry = await imageRegistry(t);
+  const standsFor = ["registry.k8s.io", "gcr.io", "k8s.gcr.io"];
+  const docker = await startDocker(t, { images: [], registry: { host: registry.host, standsFor } });
+  const { socket } = await startCriProcess(t, { runtime: "docker", flags: [`--docker-socket=${docker.socket}`] });
+  await critestPasses(t, socket);
 });

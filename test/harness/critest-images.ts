@@ -31,7 +31,8 @@ const scripts: TestEntry[] = [
 ];
 
 function image(settings: Record<string, unknown>, ...entries: TestEntry[]): TestImage {
-  const link = (applet: string) => ({ name: `bin/${applet}`, type: "1", link: "bin/busybox" });
+  // Docker takes the mode of a hard link for the file itself.
+  const link = (applet: string) => ({ name: `bin/${applet}`, type: "1", link: "bin/busybox", mode: 0o755 });
   const base: TestEntry[] = [
     // Names of their own for all programs: one that is masked must not take the others with it.
     ...busyboxEntries().filter(({ name, type }) => type !== "2" && !name.startsWith("etc/")),

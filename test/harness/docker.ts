@@ -56,8 +56,14 @@ export function withoutDocker(): string | false {
   return false;
 }
 
-export async function startDocker(t: Teardown, options: { images?: readonly TestImage[] } = {}): Promise<TestDocker> {
-  const docker = new PrivateDocker();
+export interface TestDockerOptions {
+  readonly images?: readonly TestImage[];
+  /** A registry that stands for these hosts, by plain HTTP. */
+  readonly registry?: { readonly host: string; readonly standsFor: readonly string[] };
+}
+
+export async function startDocker(t: Teardown, options: TestDockerOptions = {}): Promise<TestDocker> {
+  const docker = new PrivateDocker(options.registry);
   t.teardown(() => docker.stop());
   await docker.start();
   await docker.importImages(...(options.images ?? [busyboxImage()]));
@@ -74,6 +80,11 @@ class PrivateDocker implements TestDocker {
   #dockerd: ChildProcess | undefined;
   #runtime: DockerRuntime | undefined;
   #stopped: Promise<void> | undefined;
+  readonly #registry: TestDockerOptions["registry"];
+
+  constructor(registry: TestDockerOptions["registry"]) {
+    this.#registry = registry;
+  }
 
   async start(): Promise<void> {
     this.#containerd = this.#launch("containerd", ["-c", this.#containerdConfig()]);
@@ -95,6 +106,7 @@ class PrivateDocker implements TestDocker {
       "--ip-masq=false",
       "--storage-driver=overlay2",
       "--exec-opt=native.cgroupdriver=cgroupfs",
+      ...(this.#registry?.standsFor ?? []).map((host) => `--insecure-registry=${host}`),
     ]);
     this.#dockerd = daemon;
     const engine = new Engine(this.socket);
@@ -160,7 +172,8 @@ class PrivateDocker implements TestDocker {
   #launch(program: string, args: string[]): ChildProcess {
     const log = openSync(join(this.dir, "log"), "a");
     // Another daemon's settings must not leak in.
-    const env = { PATH: process.env.PATH, TMPDIR: this.dir };
+    const proxy = this.#registry ? `http://${this.#registry.host}` : undefined;
+    const env = { PATH: process.env.PATH, TMPDIR: this.dir, HTTP_PROXY: proxy, HTTPS_PROXY: proxy };
     const daemon = spawn(program, args, { stdio: ["ignore", log, log], env });
     closeSync(log);
     return daemon;
