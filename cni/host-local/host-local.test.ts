@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -125,6 +125,29 @@ t.test("leases keep the upstream layout, and a torn one is free", async (t) => {
   t.ok(existsSync(join(dir, "net", "lock")));
   writeFileSync(join(dir, "net", "10.9.0.3"), "");
   t.same(await give(dir, small, "b"), ["10.9.0.3/29"]);
+});
+
+t.test("what another program did to the leases meanwhile is seen", async (t) => {
+  const dir = tempDir(t);
+  for (const id of ["a", "b"]) await give(dir, small, id);
+  const file = (name: string) => join(dir, "net", name);
+  // Another program of ours, which signs the lock: the times may be the same within a tick of the clock.
+  writeFileSync(file("lock"), "another");
+  writeFileSync(file("10.9.0.5"), "a\r\neth1");
+  rmSync(file("10.9.0.3"));
+  await hostLocal.del(makeArgs(dir, small, { containerId: "a", ifName: "eth1" }), uninterrupted);
+  t.notOk(existsSync(file("10.9.0.5")));
+  t.same(await give(dir, small, "b"), ["10.9.0.4/29"], "its lease was gone");
+  // An upstream program, which signs nothing.
+  utimesSync(join(dir, "net"), 1, 1);
+  writeFileSync(file("10.9.0.6"), "c\r\neth0");
+  t.same(await give(dir, small, "c"), ["10.9.0.6/29"], "it has one already");
+  t.same(
+    readdirSync(join(dir, "net"))
+      .filter((name) => /^\d/.test(name))
+      .toSorted(),
+    ["10.9.0.2", "10.9.0.4", "10.9.0.6"],
+  );
 });
 
 t.test("gc() collects the leases of containers that are gone, check() misses them", async (t) => {

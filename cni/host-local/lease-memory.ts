@@ -30,12 +30,18 @@ export function recall(dir: string): Map<string, LeaseOwner> | undefined {
 
 /** Takes what was read of the folder, or changed in it, for what it holds now. */
 export function remember(dir: string, ownersByAddress: Map<string, LeaseOwner>): void {
-  if (lastWriter(dir) !== self) writeFileSync(join(dir, "lock"), self);
+  sign(dir);
   knownByFolder.set(dir, { changedNs: changedNs(dir), ownersByAddress });
 }
 
+/** To be called before a change, so that one that is killed in the middle is seen by others too. */
 export function forget(dir: string): void {
   knownByFolder.delete(dir);
+  sign(dir);
+}
+
+function sign(dir: string): void {
+  if (lastWriter(dir) !== self) writeFileSync(join(dir, "lock"), self);
 }
 
 function lastWriter(dir: string): string {

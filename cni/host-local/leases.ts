@@ -45,7 +45,7 @@ export async function withLeases<T>(
 
 function leasesIn(dir: string): LockedLeases {
   const pathOf = (address: Address) => join(dir, formatAddress(address));
-  /** Nothing is known while a change is under way: a power cut of it must not be remembered as done. */
+  /** Nothing is known while a change is under way: one that fails must not be remembered as done. */
   const change = (alter: (owners: Map<string, LeaseOwner>) => void, work: () => void) => {
     const owners = recall(dir);
     forget(dir);

@@ -21,7 +21,7 @@ export interface AppArmorOptions {
   readonly parser?: string;
 }
 
-export const defaultProfileName = "skiff-default";
+const defaultProfileName = "skiff-default";
 
 /** Everything that a container's namespaces, capabilities and masked paths already allow, but for the doors to the host that they leave ajar. */
 export const defaultProfile = `profile ${defaultProfileName} flags=(attach_disconnected,mediate_deleted) {
