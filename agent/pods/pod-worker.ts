@@ -200,6 +200,7 @@ export class PodWorker {
       : deps.resources.admit(this.#pod, admitted(this.#pod.metadata.uid));
     if (!verdict) {
       this.#isAdmitted = true;
+      if (isAnythingRunning(observed)) deps.volumes.adopt(this.#pod);
       return true;
     }
     deps.recorder.event(this.#pod, "Warning", verdict.reason, verdict.message);

@@ -57,8 +57,10 @@ export class PodWorkers {
   /** A source has the pod: new, or changed. */
   update(pod: AgentPod): void {
     const worker = this.#byUid.get(pod.metadata.uid);
-    if (worker) worker.update(pod);
-    else this.#byUid.set(pod.metadata.uid, this.#open(pod));
+    if (worker) {
+      worker.update(pod);
+      this.#deps.volumes.update(pod);
+    } else this.#byUid.set(pod.metadata.uid, this.#open(pod));
     this.wake(pod.metadata.uid);
   }
 

@@ -49,6 +49,10 @@ export interface VolumeManager {
   overLimit(pod: AgentPod, call: Call): Promise<{ volume: string; usedBytes: number; limitBytes: number } | undefined>;
   /** What the pod's volumes take on the node's own disk: emptyDir on disk and config maps. */
   localUsage(pod: AgentPod, call: Call): Promise<DiskUsage>;
+  /** A pod that already ran when the agent started: what it has mounted is known and kept fresh again. Does not wait. */
+  adopt(pod: AgentPod): void;
+  /** The pod as its source has it now: content that shows its labels, annotations or resources follows. */
+  update(pod: AgentPod): void;
   /** Tells that an object behind live content changed (config map, secret), so that it is refreshed now rather than on the next round. */
   wake(podUid: string): void;
   /** Refreshes live content and rotates tokens until stopped. */

@@ -204,6 +204,39 @@ t.test("run() brings live content up to date when woken, and renews tokens when 
   await running;
 });
 
+t.test(
+  "adopt() keeps the volumes of a pod fresh that an earlier agent mounted; update() shows its new labels",
+  async (t) => {
+    const here = await world(t);
+    here.configMaps.set("settings", { a: "1" });
+    const items = [{ path: "labels", fieldRef: { fieldPath: "metadata.labels" } }];
+    const thePod = pod([
+      { name: "settings", configMap: { name: "settings" } },
+      { name: "self", downwardAPI: { items } },
+    ]);
+    const mounted = await here.open().mount(thePod, uninterrupted);
+    const shows = async (volume: string, name: string, text: string) => {
+      const file = join(mounted.get(volume)?.hostPath ?? "", name);
+      while (readFileSync(file, "utf8") !== text) await new Promise((resolve) => setImmediate(resolve));
+    };
+    const manager = here.open();
+    const stop = new AbortController();
+    const running = manager.run(stop);
+    here.configMaps.set("settings", { a: "2" });
+    manager.adopt(thePod);
+    await shows("settings", "a", "2");
+    here.configMaps.set("settings", { a: "3" });
+    manager.wake("uid-1");
+    await shows("settings", "a", "3");
+    manager.update({ ...thePod, metadata: { ...thePod.metadata, labels: { tier: "new" } } });
+    await shows("self", "labels", 'tier="new"');
+    await manager.unmountAll("uid-1", uninterrupted);
+    t.same(mountsBelow(here.root), []);
+    stop.abort();
+    await running;
+  },
+);
+
 t.test("subPath() binds inside the volume and refuses links that lead out", async (t) => {
   const here = await world(t);
   const manager = here.open();

@@ -3,6 +3,7 @@
 //
 // Invariant: work on one pod's volumes never overlaps (a chain of promises per pod); different pods run side by side.
 
+import { isDeepStrictEqual } from "node:util";
 import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import { Fault, toFault } from "../../plugins/kit/fault.ts";
@@ -56,6 +57,8 @@ class PodVolumes implements VolumeManager {
   readonly #podsByUid = new Map<string, MountedPod>();
   /** Also those that could not be mounted yet: nobody may detach a volume that is about to be used. */
   readonly #mounting = new Map<string, MountedPod>();
+  /** Those of an earlier agent that are yet to be looked at. */
+  readonly #adopted = new Map<string, AgentPod>();
   readonly #chains = new Map<string, Promise<unknown>>();
   readonly #woken = new Set<string>();
   #wakeUp: (() => void) | undefined;
@@ -153,6 +156,7 @@ class PodVolumes implements VolumeManager {
   unmountAll(podUid: string, call: Call): Promise<void> {
     return this.#inTurn(podUid, async () => {
       this.#podsByUid.delete(podUid);
+      this.#adopted.delete(podUid);
       const errors: unknown[] = [];
       for (const path of this.#directories.subPaths(podUid)) {
         try {
@@ -221,6 +225,22 @@ class PodVolumes implements VolumeManager {
     return usage;
   }
 
+  adopt(pod: AgentPod): void {
+    const { uid } = pod.metadata;
+    if (this.#mounting.has(uid) || (pod.spec.volumes ?? []).length === 0) return;
+    this.#adopted.set(uid, pod);
+    this.wake(uid);
+  }
+
+  update(pod: AgentPod): void {
+    if (this.#adopted.has(pod.metadata.uid)) this.#adopted.set(pod.metadata.uid, pod);
+    const state = this.#mounting.get(pod.metadata.uid);
+    if (!state || state.pod === pod) return;
+    const isSame = isDeepStrictEqual(shownOf(state.pod), shownOf(pod));
+    state.pod = pod;
+    if (!isSame) this.wake(pod.metadata.uid);
+  }
+
   wake(podUid: string): void {
     this.#woken.add(podUid);
     this.#wakeUp?.();
@@ -256,7 +276,14 @@ class PodVolumes implements VolumeManager {
     }
   }
 
-  #refresh(uid: string, call: Call): Promise<void> {
+  async #refresh(uid: string, call: Call): Promise<void> {
+    const adopted = this.#adopted.get(uid);
+    if (adopted) {
+      // Mounts nothing that is there already, and writes what changed meanwhile.
+      if (!this.#mounting.has(uid)) await this.mount(adopted, call);
+      this.#adopted.delete(uid);
+      return;
+    }
     return this.#inTurn(uid, async () => {
       for (const { plugin, request } of this.#podsByUid.get(uid)?.live.values() ?? []) {
         await plugin.refresh?.({ ...request, pod: this.#podsByUid.get(uid)?.pod ?? request.pod }, call);
@@ -278,4 +305,10 @@ class PodVolumes implements VolumeManager {
     });
     return mine;
   }
+}
+
+/** What files may show of a pod that can change while it runs. */
+function shownOf({ metadata, spec }: AgentPod) {
+  const resources = [...(spec.initContainers ?? []), ...spec.containers].map((container) => container.resources);
+  return [metadata.labels, metadata.annotations, resources];
 }

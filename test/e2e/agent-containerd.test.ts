@@ -246,9 +246,33 @@ t.test("the agent on containerd", { skip: withoutContainerd() }, async (t) => {
   });
 
   await t.test("a restarted agent touches no container", async (t) => {
-    await create("steady");
+    await create("steady", {
+      containers: [
+        {
+          name: "main",
+          image,
+          command: ["sleep", "1000000"],
+          volumeMounts: [
+            { name: "cm", mountPath: "/cm" },
+            { name: "self", mountPath: "/self" },
+          ],
+        },
+      ],
+      volumes: [
+        { name: "cm", configMap: { name: "cm" } },
+        { name: "self", downwardAPI: { items: [{ path: "labels", fieldRef: { fieldPath: "metadata.labels" } }] } },
+      ],
+    });
     const pod = await ready("steady");
+    const cat = async (path: string) => {
+      const [containerId = ""] = (pod.status?.containerStatuses ?? []).map((one) => one.containerID?.split("//")[1]);
+      const request = { containerId, cmd: ["cat", path], timeout: 10n };
+      const { stdout } = await runtime.runtime.execSync(request, { signal: AbortSignal.timeout(20_000) });
+      return Buffer.from(stdout).toString("utf8");
+    };
+    const merge = { "content-type": "application/merge-patch+json" };
     await agent.close();
+    await api.ask("PATCH", "/api/v1/namespaces/default/configmaps/cm", { data: { "a.txt": "changed" } }, merge);
     const { agent: second } = await startNode(t, runtime, { api, dataDir, config });
     await until("the second agent to know it", () =>
       second.view.pods().some(({ metadata }) => metadata.name === "steady"),
@@ -256,6 +280,9 @@ t.test("the agent on containerd", { skip: withoutContainerd() }, async (t) => {
     await until("a healthy pleg", () => second.view.unhealthy() === undefined);
     const after = await ready("steady");
     t.same(after.status?.containerStatuses, pod.status?.containerStatuses);
+    await until("what changed while no agent ran", async () => (await cat("/cm/a.txt")) === "changed");
+    await api.ask("PATCH", path("steady"), { metadata: { labels: { tier: "new" } } }, merge);
+    await until("the new label", async () => (await cat("/self/labels")) === 'tier="new"');
     await second.close();
   });
 

@@ -41,6 +41,8 @@ function plainVolumes(dir: string): VolumeManager {
     inUse: () => [],
     overLimit: async () => undefined,
     localUsage: async () => ({ bytes: 0, inodes: 0 }),
+    adopt: () => {},
+    update: () => {},
     wake: () => {},
     run: async () => {},
   };
