@@ -1,4 +1,5 @@
-// What `skiff up` costs while nothing happens, with 10 pods: memory, CPU seconds and bytes written, from the kernel's own counters.
+// What `skiff up` costs while nothing happens, with 10 pods: memory, CPU seconds and bytes written, from the kernel's own counters;
+// soon after its start, and again after 60 more pods have come and gone, as on a node that has lived.
 //   npm run bench -- idle [seconds of the window, 60] [pods, 10]
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -7,11 +8,12 @@ import { join } from "node:path";
 import { monitorsBelow } from "../../agent/assemble/monitors.ts";
 import { instancePaths } from "../../agent/assemble/paths.ts";
 import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
-import { startSkiff } from "../harness/skiff.ts";
+import { type RunningSkiff, startSkiff } from "../harness/skiff.ts";
 
 /** What the design asks of a whole node with 10 pods. */
 const goals = { residentMegabytes: 150, cpuPercent: 2, writtenMegabytesADay: 20 };
 const settleMs = 20_000;
+const [rounds, podsInRound] = [2, 30];
 /** Of the kernel's clock, which counts CPU time in hundredths of a second on every Linux that Node runs on. */
 const ticksPerSecond = 100;
 
@@ -58,14 +60,9 @@ export async function run([windowSeconds = "60", pods = "10"]: string[]): Promis
     const names = Array.from({ length: Number(pods) }, (_, index) => `idle-${index}`);
     await skiff.apply(...names.map((name) => ({ apiVersion: "v1", kind: "Pod", metadata: { name }, spec })));
     await skiff.kubectl("wait", "pod", "--all", "--for=condition=Ready", "--timeout=120s");
-    await new Promise((resolve) => setTimeout(resolve, settleMs));
-    const pid = skiff.process.pid ?? 0;
-    const keepers = monitorsBelow(instancePaths(dataDir).runDir);
-    const before = { program: read(pid), keepers: sum(keepers.map(read)) };
-    await new Promise((resolve) => setTimeout(resolve, Number(windowSeconds) * 1000));
-    const after = { program: read(pid), keepers: sum(keepers.map(read)) };
-    report(`skiff up, ${pods} pods, ${windowSeconds} s`, before.program, after.program, Number(windowSeconds));
-    report(`${keepers.length} conmon`, before.keepers, after.keepers, Number(windowSeconds));
+    await measure(skiff, `skiff up, ${pods} pods, ${windowSeconds} s`, Number(windowSeconds));
+    for (let round = 0; round < rounds; round++) await comeAndGo(skiff, spec);
+    await measure(skiff, `after ${rounds * podsInRound} pods have come and gone`, Number(windowSeconds));
     const { residentMegabytes, cpuPercent, writtenMegabytesADay } = goals;
     console.log(
       `goals of the program: ${residentMegabytes} MB, ${cpuPercent} % of a core, ${writtenMegabytesADay} MB a day`,
@@ -74,6 +71,31 @@ export async function run([windowSeconds = "60", pods = "10"]: string[]): Promis
     await skiff.stop();
     rmSync(dataDir, { recursive: true, force: true });
   }
+}
+
+/** Pods of a deployment start, and are gone again when this returns. */
+async function comeAndGo(skiff: RunningSkiff, spec: object): Promise<void> {
+  const labels = { app: "passing" };
+  const template = { metadata: { labels }, spec };
+  await skiff.apply({
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "passing" },
+    spec: { replicas: podsInRound, selector: { matchLabels: labels }, template },
+  });
+  await skiff.kubectl("rollout", "status", "deployment/passing", "--timeout=300s");
+  await skiff.kubectl("delete", "deployment/passing", "--cascade=foreground", "--timeout=300s");
+}
+
+async function measure(skiff: RunningSkiff, label: string, seconds: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, settleMs));
+  const pid = skiff.process.pid ?? 0;
+  const keepers = monitorsBelow(instancePaths(skiff.dataDir).runDir);
+  const before = { program: read(pid), keepers: sum(keepers.map(read)) };
+  await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+  const after = { program: read(pid), keepers: sum(keepers.map(read)) };
+  report(label, before.program, after.program, seconds);
+  report(`  and ${keepers.length} conmon`, before.keepers, after.keepers, seconds);
 }
 
 function report(label: string, before: Counters, after: Counters, seconds: number): void {
