@@ -168,7 +168,8 @@ async function bundled(t: Teardown): Promise<string[]> {
       js: "import { createRequire as makeRequire } from 'node:module'; const require = makeRequire(import.meta.url);",
     },
   });
-  const node = [process.execPath, "--max-semi-space-size=1", "--disable-warning=ExperimentalWarning"];
+  const heap = ["--max-semi-space-size=2", "--heap-growing-percent=20"];
+  const node = [process.execPath, ...heap, "--disable-warning=ExperimentalWarning"];
   return ["env", "MALLOC_ARENA_MAX=1", ...node, join(outdir, "agent-process.js")];
 }
 
