@@ -46,9 +46,18 @@ t.test("newSetReplicas() leaves room for the old ones and never passes the surge
       expected: 0,
     },
     { name: "all at once", replicas: 4, old: [set("old", 4)], strategy: { maxSurge: "100%" }, expected: 4 },
+    {
+      name: "pods that an old set has yet to delete",
+      replicas: 10,
+      old: [set("old", 6)],
+      strategy: {},
+      leaving: 4,
+      expected: 3,
+    },
+    { name: "more of them than there is room", replicas: 4, old: [], strategy: {}, leaving: 12, expected: 0 },
   ];
-  for (const row of rows)
-    t.equal(newSetReplicas(deployment(row.replicas, row.strategy), row.old, 0), row.expected, row.name);
+  for (const { name, replicas, strategy, old, leaving = 0, expected } of rows)
+    t.equal(newSetReplicas(deployment(replicas, strategy), old, 0, leaving), expected, name);
 });
 
 t.test("planRolling() grows the new set first, then shrinks the old ones as availability allows", async (t) => {
@@ -72,7 +81,8 @@ t.test("planRolling() grows the new set first, then shrinks the old ones as avai
     { name: "too many new ones", wanted: 2, next: set("new", 5), old: [], expected: { new: 2 } },
     { name: "done", wanted: 3, next: set("new", 3), old: [set("old", 0)], expected: {} },
   ];
-  for (const row of rows) t.same(plain(planRolling(deployment(row.wanted), row.next, row.old)), row.expected, row.name);
+  for (const row of rows)
+    t.same(plain(planRolling(deployment(row.wanted), row.next, row.old, 0)), row.expected, row.name);
 });
 
 t.test("planRolling() ends with only new pods, never below minimum or above maximum", async (t) => {
@@ -88,7 +98,7 @@ t.test("planRolling() ends with only new pods, never below minimum or above maxi
       let old = set("old", replicas);
       let rounds = 0;
       while ((next.spec.replicas !== replicas || old.spec.replicas !== 0) && rounds++ < 100) {
-        for (const step of planRolling(target, next, [old])) {
+        for (const step of planRolling(target, next, [old], 0)) {
           const changed = { ...step.set, spec: { ...step.set.spec, replicas: step.replicas } };
           if (step.set === next) next = changed;
           else old = changed;
@@ -105,9 +115,12 @@ t.test("planRolling() ends with only new pods, never below minimum or above maxi
 t.test("planScale() shares a change among the sets by their size", async (t) => {
   const sized = (name: string, replicas: number) =>
     set(name, replicas, replicas, { "deployment.kubernetes.io/max-replicas": "10" });
-  const steps = planScale(deployment(20, { maxSurge: 0, maxUnavailable: 1 }), sized("new", 4), [sized("old", 6)]);
-  t.same(plain(steps), { new: 8, old: 12 });
-  t.same(plain(planScale(deployment(5), set("new", 3), [])), { new: 5 }, "the only set takes it all");
+  const steps = planScale(deployment(20, { maxSurge: 0, maxUnavailable: 1 }), sized("new", 4), [sized("old", 6)], 0);
+  t.same(plain(steps ?? []), { new: 8, old: 12 });
+  const grown = (leaving: number) => planScale(deployment(5), set("new", 3), [], leaving);
+  t.same(plain(grown(0) ?? []), { new: 5 }, "the only set takes it all");
+  t.equal(grown(1), undefined, "but not beside a pod that is to go");
+  t.same(plain(planScale(deployment(2), set("new", 3), [], 1) ?? []), { new: 2 }, "which keeps nothing from shrinking");
 });
 
 t.test("isScaling() compares with the size the sets were made for", async (t) => {

@@ -9,11 +9,19 @@ export interface Step {
   readonly replicas: number;
 }
 
-/** How many replicas the newest set may have now, with the old ones as they are. */
-export function newSetReplicas(deployment: Deployment, sets: readonly ReplicaSet[], current: number): number {
+/**
+ * How many replicas the newest set may have now, with the old ones as they are. `leaving` pods run beyond what their sets ask for:
+ * they will be deleted, and until then they take up room.
+ */
+export function newSetReplicas(
+  deployment: Deployment,
+  sets: readonly ReplicaSet[],
+  current: number,
+  leaving: number,
+): number {
   const wanted = deployment.spec.replicas ?? 1;
   if (!isRolling(deployment)) return wanted;
-  const room = maxReplicas(deployment) - sum(sets, replicasOf);
+  const room = maxReplicas(deployment) - sum(sets, replicasOf) - leaving;
   return room <= 0 ? current : Math.min(current + room, Math.max(current, wanted));
 }
 
@@ -22,12 +30,13 @@ export function planRolling(
   deployment: Deployment,
   newSet: ReplicaSet | undefined,
   oldSets: readonly ReplicaSet[],
+  leaving: number,
 ): Step[] {
   const wanted = deployment.spec.replicas ?? 1;
   const all = newSet ? [...oldSets, newSet] : [...oldSets];
   if (newSet) {
     const current = replicasOf(newSet);
-    const target = current > wanted ? wanted : newSetReplicas(deployment, all, current);
+    const target = current > wanted ? wanted : newSetReplicas(deployment, all, current, leaving);
     if (target !== current) return [{ set: newSet, replicas: target }];
   }
   return shrinkOld(deployment, newSet, oldSets);
@@ -63,12 +72,22 @@ function shrinkOld(deployment: Deployment, newSet: ReplicaSet | undefined, oldSe
     .map(([set, replicas]) => ({ set, replicas }));
 }
 
-/** The declared number changed: share the difference among the sets by their size, so that a paused rollout keeps its proportions. */
+/**
+ * The declared number changed: share the difference among the sets by their size, so that a paused rollout keeps its proportions.
+ * Undefined as long as a set would have to grow beside pods that are `leaving`.
+ */
 export function planScale(
   deployment: Deployment,
   newSet: ReplicaSet | undefined,
   oldSets: readonly ReplicaSet[],
-): Step[] {
+  leaving: number,
+): Step[] | undefined {
+  const steps = shares(deployment, newSet, oldSets);
+  const grows = steps.some(({ set, replicas }) => replicas > replicasOf(set));
+  return grows && leaving > 0 ? undefined : steps;
+}
+
+function shares(deployment: Deployment, newSet: ReplicaSet | undefined, oldSets: readonly ReplicaSet[]): Step[] {
   const wanted = deployment.spec.replicas ?? 1;
   const sets = newSet ? [...oldSets, newSet] : [...oldSets];
   const active = byAge(sets.filter((set) => replicasOf(set) > 0));

@@ -8,9 +8,10 @@ import { labelSelectorOf } from "../../../plugins/kit/selector.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { controllerOf, keyOf, splitKey } from "../../manager/owners.ts";
 import { claim } from "../pods/claim.ts";
+import { isActive } from "../pods/pod-facts.ts";
 import { isTerminal } from "../../../plugins/kit/pod-requests.ts";
 import { isRolling, revisionOf } from "./limits.ts";
-import { annotations, type Deployment, type DeploymentStatus, type ReplicaSet, replicasOf } from "./objects.ts";
+import { annotations, type Deployment, type DeploymentStatus, type ReplicaSet, replicasOf, sum } from "./objects.ts";
 import { isScaling, planRolling, planScale, type Step } from "./plan.ts";
 import { deploymentType, ReplicaSets } from "./replica-sets.ts";
 import { computeStatus, hasDeadline, isComplete, setCondition } from "./status.ts";
@@ -33,7 +34,7 @@ export const deploymentController: ControllerFactory = (context) => {
       .map(keyOf);
   };
 
-  /** Recreate waits for the last old pod to be gone, so a pod's end wakes its deployment. */
+  /** New pods wait for old ones to leave, so a pod's end wakes its deployment. */
   const ownersOfPod = (pod: Pod): string[] => {
     const set = controllerOf(pod);
     if (set?.kind !== "ReplicaSet") return [];
@@ -61,10 +62,22 @@ export const deploymentController: ControllerFactory = (context) => {
     return pods.list(namespace).some((pod) => uids.has(controllerOf(pod)?.uid ?? "") && !isTerminal(pod));
   }
 
+  /** Pods beyond what their sets ask for, which nobody has deleted yet. */
+  function leavingPods(sets: readonly ReplicaSet[], namespace: string): number {
+    const running = new Map(sets.map((set) => [set.metadata.uid, 0]));
+    for (const pod of pods.list(namespace)) {
+      const uid = controllerOf(pod)?.uid;
+      const count = running.get(uid);
+      if (count !== undefined && isActive(pod)) running.set(uid, count + 1);
+    }
+    return sum(sets, (set) => Math.max(0, (running.get(set.metadata.uid) ?? 0) - replicasOf(set)));
+  }
+
   async function rollOut(
     deployment: Deployment,
     known: ReplicaSet | undefined,
     oldSets: readonly ReplicaSet[],
+    leaving: number,
     call: Call,
   ): Promise<ReplicaSet | undefined> {
     if (!isRolling(deployment)) {
@@ -72,11 +85,11 @@ export const deploymentController: ControllerFactory = (context) => {
       await follow(deployment, shrink, undefined, oldSets, call);
       if (runsOldPods(oldSets, deployment.metadata.namespace ?? "")) return known;
     }
-    const newSet = known ?? (await makeNewSet(deployment, oldSets, call));
+    const newSet = known ?? (await makeNewSet(deployment, oldSets, leaving, call));
     if (!newSet) return undefined;
     await setRevision(deployment, await control.refresh(deployment, newSet, oldSets, call), call);
     const steps = isRolling(deployment)
-      ? planRolling(deployment, newSet, oldSets)
+      ? planRolling(deployment, newSet, oldSets, leaving)
       : [{ set: newSet, replicas: deployment.spec.replicas ?? 1 }];
     // Our refresh gave the set a new version: size the one that the informer holds now.
     const fresh = replicaSets.get(newSet.metadata.namespace ?? "", newSet.metadata.name ?? "") ?? newSet;
@@ -88,9 +101,10 @@ export const deploymentController: ControllerFactory = (context) => {
   async function makeNewSet(
     deployment: Deployment,
     oldSets: readonly ReplicaSet[],
+    leaving: number,
     call: Call,
   ): Promise<ReplicaSet | undefined> {
-    const made = await control.create(deployment, oldSets, call);
+    const made = await control.create(deployment, oldSets, leaving, call);
     if (made !== "collision") return made;
     const collisionCount = (deployment.status?.collisionCount ?? 0) + 1;
     await writeStatus(deployment, { ...deployment.status, collisionCount }, call);
@@ -169,10 +183,12 @@ export const deploymentController: ControllerFactory = (context) => {
       let newSet = findOfTemplate(deployment.spec.template, mine);
       const oldSets = mine.filter((set) => set !== newSet);
       if (!deployment.metadata.deletionTimestamp) {
+        const leaving = leavingPods(mine, namespace);
         if (deployment.spec.paused || isScaling(deployment, mine)) {
-          await follow(deployment, planScale(deployment, newSet, oldSets), newSet, oldSets, call);
+          const steps = planScale(deployment, newSet, oldSets, leaving);
+          if (steps) await follow(deployment, steps, newSet, oldSets, call);
         } else {
-          newSet = await rollOut(deployment, newSet, oldSets, call);
+          newSet = await rollOut(deployment, newSet, oldSets, leaving, call);
         }
       }
       const fresh = (set: ReplicaSet) => replicaSets.get(namespace, set.metadata.name ?? "") ?? set;

@@ -25,7 +25,12 @@ export class ReplicaSets {
   }
 
   /** Makes the set of the deployment's template. `collision` when the name is taken by a set of another template. */
-  async create(deployment: Deployment, oldSets: readonly ReplicaSet[], call: Call): Promise<ReplicaSet | "collision"> {
+  async create(
+    deployment: Deployment,
+    oldSets: readonly ReplicaSet[],
+    leaving: number,
+    call: Call,
+  ): Promise<ReplicaSet | "collision"> {
     const { client } = this.#context;
     const { namespace = "", name = "" } = deployment.metadata;
     const hash = templateHash(deployment.spec.template, deployment.status?.collisionCount);
@@ -45,7 +50,7 @@ export class ReplicaSets {
         ownerReferences: [controllerReference(deployment, deploymentType)],
       },
       spec: {
-        replicas: newSetReplicas(deployment, oldSets, 0),
+        replicas: newSetReplicas(deployment, oldSets, 0, leaving),
         minReadySeconds: deployment.spec.minReadySeconds ?? 0,
         selector: {
           ...deployment.spec.selector,
