@@ -2,6 +2,7 @@
 // pod to pod and pod to Service beside a bare veth, and DNS. Works in namespaces of its own.
 
 import { spawn } from "node:child_process";
+import { Resolver } from "node:dns/promises";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,17 +14,22 @@ import { networkLists, type NetworkLists } from "../../cni/invoke/network-lists.
 import { openKernel, type Kernel } from "../../cni/net/kernel.ts";
 import { runProgram } from "../../cni/skel/run-program.ts";
 import { uninterrupted as call } from "../../plugins/kit/call.ts";
+import { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import { systemClock } from "../../plugins/kit/clock.ts";
+import { WatchingInformer } from "../../plugins/kit/informer.ts";
 import { noLog } from "../../plugins/kit/log.ts";
 import { parsePrefix } from "../../plugins/kit/net/address.ts";
 import { createNetns, deleteNetns, inNetns } from "../../plugins/kit/net/netns.ts";
 import { selfCommand } from "../../plugins/kit/platform/runtime.ts";
-import type { EndpointSlice, Service } from "../../plugins/kit/objects/types.ts";
+import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
+import type { EndpointSlice, KubeObject, Service } from "../../plugins/kit/objects/types.ts";
+import { followServices } from "../../plugins/daemon/dns/daemon.ts";
 import { Forwarder } from "../../plugins/daemon/dns/forward.ts";
 import { entryOf, ServiceRecords } from "../../plugins/daemon/dns/records.ts";
 import { serveDns } from "../../plugins/daemon/dns/server.ts";
 import { Zone } from "../../plugins/daemon/dns/zone.ts";
 import { ServiceProxy } from "../../plugins/daemon/service-proxy/proxy.ts";
+import { startControl } from "../harness/control.ts";
 import { playHost, randomName } from "../harness/network.ts";
 
 const debian = "/usr/lib/cni";
@@ -33,13 +39,19 @@ const bundlePath = fileURLToPath(new URL("../../dist/cni.cjs", import.meta.url))
 const sourcePath = fileURLToPath(new URL("../../cni/assemble/program.ts", import.meta.url));
 const programPath = existsSync(bundlePath) ? bundlePath : sourcePath;
 
-/** `node test/bench/main.ts network [cni|services|traffic|dns]`; all of them when none is named. */
+/** `node test/bench/main.ts network [cni|services|traffic|dns|dns-change]`; all of them when none is named. */
 export async function run(args: string[]): Promise<void> {
   await playHost();
   const dir = mkdtempSync(join(tmpdir(), "skiff-bench-network-"));
   const kernel = openKernel();
   try {
-    const parts = { cni: benchCni, services: benchServices, traffic: benchTraffic, dns: benchDns };
+    const parts = {
+      cni: benchCni,
+      services: benchServices,
+      traffic: benchTraffic,
+      dns: benchDns,
+      "dns-change": benchDnsChange,
+    };
     for (const [name, part] of Object.entries(parts))
       if (args.length === 0 || args.includes(name)) await part(kernel, dir);
   } finally {
@@ -265,21 +277,19 @@ function startWorker(script: string, args: string[]) {
   return spawn(command, rest, { stdio: ["ignore", "pipe", "inherit"] });
 }
 
+function dnsServer(records: ServiceRecords) {
+  const zone = new Zone("cluster.local", records);
+  const forwarder = new Forwarder({ clock: systemClock, upstreams: () => [] });
+  return serveDns({ zone, forwarder, log: noLog }, { address: "127.0.0.1", port: 0 }, call);
+}
+
 async function benchDns(): Promise<void> {
   const records = new ServiceRecords();
   for (let index = 0; index < 1000; index++) {
     const { key, service, slice } = makeService(index, 5);
     records.set(key, entryOf(service, [slice]));
   }
-  const server = await serveDns(
-    {
-      zone: new Zone("cluster.local", records),
-      forwarder: new Forwarder({ clock: systemClock, upstreams: () => [] }),
-      log: noLog,
-    },
-    { address: "127.0.0.1", port: 0 },
-    call,
-  );
+  const server = await dnsServer(records);
   const worker = fileURLToPath(new URL("../fixtures/traffic.ts", import.meta.url));
   const client = startWorker(worker, ["dns", "127.0.0.1", String(server.port)]);
   let said = "";
@@ -289,4 +299,53 @@ async function benchDns(): Promise<void> {
   await new Promise((resolve) => client.once("close", resolve));
   await server.close();
   console.log(`dns: 1000 services, one client process with 32 questions under way: ${said.trim()}`);
+}
+
+/** From the moment an endpoint is written to the API until the name is answered with it: API server, watch, records, server. */
+async function benchDnsChange(): Promise<void> {
+  const control = await startControl();
+  const stop = new AbortController();
+  const fetch = control.control.fetchAs({ name: "bench", groups: ["system:masters"] });
+  const client = new ApiClient({ fetch, clock: systemClock, log: noLog });
+  const records = new ServiceRecords();
+  const informer = <T>(ref: ResourceRef) => {
+    const made = new WatchingInformer<T & KubeObject>({ client, ref, clock: systemClock, log: noLog });
+    void made.run({ signal: stop.signal });
+    return made;
+  };
+  const end = followServices({ informer }, records);
+  const server = await dnsServer(records);
+  const resolver = new Resolver();
+  resolver.setServers([`127.0.0.1:${server.port}`]);
+  const { service, slice } = makeService(1, 1);
+  const metadata = { name: "s1", namespace: "default", labels: slice.metadata.labels };
+  await client.create(
+    resources.services,
+    { ...service, metadata, spec: { ...service.spec, clusterIP: "None", clusterIPs: ["None"] } },
+    call,
+  );
+  const written = await client.create<EndpointSlice>(resources.endpointslices, { ...slice, metadata }, call);
+  const waits: number[] = [];
+  for (let round = 1; round <= 50; round++) {
+    const address = `10.200.0.${round}`;
+    const next = { ...written, metadata, endpoints: [{ addresses: [address], conditions: { ready: true } }] };
+    const wait = await timed(async () => {
+      await client.update(resources.endpointslices, next, call);
+      const isAnswered = () =>
+        resolver.resolve4("s1.default.svc.cluster.local").then(
+          (found) => found.includes(address),
+          () => false,
+        );
+      while (!(await isAnswered())) await new Promise((resolve) => setImmediate(resolve));
+    });
+    waits.push(wait);
+  }
+  end();
+  stop.abort();
+  await server.close();
+  await control.close();
+  const most = Math.max(...waits).toFixed(1);
+  console.log(
+    `dns: an endpoint written to the API is answered after ${median(waits).toFixed(1)} ms, at most ${most} ms of 50 (goal: within a second)`,
+  );
 }
