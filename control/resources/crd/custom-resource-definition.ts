@@ -5,13 +5,12 @@ import type { ResourceDefinition } from "../definition.ts";
 import { type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
 import { dns1035Label, dnsSubdomain } from "../names.ts";
 import { column, nameColumn } from "../print.ts";
-import { compilePattern } from "./formats.ts";
 import { ruleProblems } from "./rules.ts";
-import type { StructuralSchema } from "./structural-schema.ts";
 import { cleanupFinalizer, type Crd } from "./types.ts";
+import { validateSchema } from "./validate-schema.ts";
+import { validateVersion } from "./validate-version.ts";
 
 const asCrd = (object: KubeObject): Crd => object as Crd;
-const deepestSchema = 60;
 
 export const customResourceDefinitions: ResourceDefinition = {
   group: "apiextensions.k8s.io",
@@ -56,6 +55,12 @@ export const customResourceDefinitions: ResourceDefinition = {
       errors.push(invalid("spec.preserveUnknownFields", true, "must be false in order to use defaults in the schema"));
     if (spec.conversion?.strategy !== "None")
       errors.push(notSupported("spec.conversion.strategy", spec.conversion?.strategy ?? "", ["None"]));
+    const stored = crd.status?.storedVersions ?? [];
+    if (previous)
+      stored.forEach((name, index) => {
+        if (!spec.versions?.some((version) => version.name === name))
+          errors.push(invalid(`status.storedVersions[${index}]`, name, "must appear in spec.versions"));
+      });
     const before = previous && asCrd(previous);
     if (before && before.spec.scope !== spec.scope)
       errors.push(invalid("spec.scope", spec.scope, "field is immutable"));
@@ -72,11 +77,23 @@ function validateNames({ spec, metadata }: Crd): FieldErrors {
   else for (const problem of dnsSubdomain(spec.group)) errors.push(invalid("spec.group", spec.group, problem));
   if (spec.group && spec.group.split(".").length < 2)
     errors.push(invalid("spec.group", spec.group, "should be a domain with at least one dot"));
-  if (!spec.names?.plural) errors.push(required("spec.names.plural"));
-  else
-    for (const problem of dns1035Label(spec.names.plural))
-      errors.push(invalid("spec.names.plural", spec.names.plural, problem));
-  if (!spec.names?.kind) errors.push(required("spec.names.kind"));
+  const { plural, singular, kind, listKind, shortNames = [], categories = [] } = spec.names ?? {};
+  for (const [name, value] of Object.entries({ plural, singular, kind, listKind })) {
+    const mixed = name === "kind" || name === "listKind";
+    const problems = dns1035Label(mixed ? (value ?? "").toLowerCase() : (value ?? ""));
+    if (!value) errors.push(required(`spec.names.${name}`));
+    else if (problems.length > 0) {
+      const prefix = mixed ? "may have mixed case, but should otherwise match: " : "";
+      errors.push(invalid(`spec.names.${name}`, value, `${prefix}${problems.join(",")}`));
+    }
+  }
+  if (kind && kind === listKind)
+    errors.push(invalid("spec.names.listKind", listKind, "kind and listKind may not be the same"));
+  for (const [name, list] of Object.entries({ shortNames, categories }))
+    list.forEach((value, index) => {
+      const problems = dns1035Label(value);
+      if (problems.length > 0) errors.push(invalid(`spec.names.${name}[${index}]`, value, problems.join(",")));
+    });
   const wanted = `${spec.names?.plural ?? ""}.${spec.group ?? ""}`;
   if (metadata.name !== wanted)
     errors.push(invalid("metadata.name", metadata.name, `must be spec.names.plural+"."+spec.group`));
@@ -97,11 +114,8 @@ function validateVersions({ spec }: Crd): FieldErrors {
     names.add(version.name);
     const schema = version.schema?.openAPIV3Schema;
     if (!schema) errors.push(required(`${at}.schema.openAPIV3Schema`, "schemas are required"));
-    else {
-      if (schema.type !== "object")
-        errors.push(invalid(`${at}.schema.openAPIV3Schema.type`, schema.type ?? "", "must be object at the root"));
-      validateSchema(schema, `${at}.schema.openAPIV3Schema`, 0, errors);
-    }
+    else validateSchema(schema, `${at}.schema.openAPIV3Schema`, errors);
+    validateVersion(version, at, errors);
   });
   if (versions.length > 0 && versions.filter((version) => version.storage).length !== 1)
     errors.push(
@@ -112,27 +126,4 @@ function validateVersions({ spec }: Crd): FieldErrors {
       ),
     );
   return errors;
-}
-
-/** Structural: every value has a type, so that it is known what may be dropped and owned. */
-function validateSchema(schema: StructuralSchema, at: string, depth: number, errors: FieldErrors): void {
-  if (depth > deepestSchema) {
-    errors.push(invalid(at, "", `schemas may not be nested deeper than ${deepestSchema} levels`));
-    return;
-  }
-  const isFree =
-    schema["x-kubernetes-int-or-string"] === true || schema["x-kubernetes-preserve-unknown-fields"] === true;
-  if (!schema.type && !isFree) errors.push(required(`${at}.type`, "must not be empty for specified object fields"));
-  if (schema.pattern !== undefined && !compilePattern(schema.pattern))
-    errors.push(invalid(`${at}.pattern`, schema.pattern, "must be a valid regular expression"));
-  if (schema.type === "array" && !schema.items) errors.push(required(`${at}.items`, "must be specified"));
-  if (schema.properties && schema.additionalProperties)
-    errors.push(invalid(`${at}.additionalProperties`, "", "additionalProperties and properties are mutual exclusive"));
-  if (schema["x-kubernetes-list-type"] === "map" && (schema["x-kubernetes-list-map-keys"]?.length ?? 0) === 0)
-    errors.push(required(`${at}.x-kubernetes-list-map-keys`, "must not be empty if x-kubernetes-list-type is map"));
-  for (const [name, below] of Object.entries(schema.properties ?? {}))
-    validateSchema(below, `${at}.properties[${name}]`, depth + 1, errors);
-  if (schema.items) validateSchema(schema.items, `${at}.items`, depth + 1, errors);
-  if (typeof schema.additionalProperties === "object")
-    validateSchema(schema.additionalProperties, `${at}.additionalProperties`, depth + 1, errors);
 }
