@@ -66,7 +66,7 @@ export async function openServer(options: ServerOptions, call: Call): Promise<Ru
       clusterDns: String(settings["cluster-dns"] ?? "").split(","),
       clusterDomain: String(settings["cluster-domain"] ?? "cluster.local"),
       advertise: { address, port },
-      nodeGraceMs: (durationSeconds(String(settings["node-monitor-grace-period"])) ?? 40) * 1000,
+      nodeGraceMs: (durationSeconds(String(settings["node-monitor-grace-period"])) ?? 50) * 1000,
       ...(options.userPlugins ? { userPlugins: options.userPlugins } : {}),
       audit: auditSettings(settings),
       schedulerConfig: readConfig(settings["scheduler-config"] as string | undefined),

@@ -49,7 +49,7 @@ export const controlSettings: Setting[] = [
     name: "node-monitor-grace-period",
     type: "text",
     value: "time",
-    default: "40s",
+    default: "50s",
     check: isTime,
     help: "how long a node may be silent before it is taken for lost; nodes speak every 10s",
   },

@@ -78,7 +78,7 @@ t.test("a node that falls silent is marked, its pods stop serving and move away 
     const renewTime = new Date(clock.now()).toISOString();
     await room.patch(resources.leases, "b", { spec: { renewTime } }, undefined, "kube-node-lease");
   };
-  for (let second = 0; second < 50; second += 10) {
+  for (let second = 0; second < 60; second += 10) {
     await clock.advance(10_000);
     await live();
   }
@@ -128,15 +128,4 @@ t.test("podGarbageCollector() removes what no node will", async (t) => {
   await clock.advance(40_000);
   await room.until(resources.namespaces, "default", () => !room.get(resources.pods, "orphan"));
   t.ok(room.get(resources.pods, "fine"));
-});
-
-t.test("leaseGarbageCollector() removes leases of nodes that are gone", async (t) => {
-  const clock = new FakeClock(Date.now());
-  const room = await controllerRoom(t, ["generic-garbage-collector"], { clock });
-  await room.create(resources.leases, lease("node", new Date(clock.now()).toISOString()));
-  await room.create(resources.leases, lease("vanished", new Date(clock.now()).toISOString()));
-  await clock.advance(2 * 3_600_000);
-  const has = (name: string) => room.get(resources.leases, name, "kube-node-lease");
-  await room.until(resources.namespaces, "default", () => !has("vanished"));
-  t.ok(has("node"));
 });

@@ -12,7 +12,7 @@ import { isReady } from "../pods/pod-facts.ts";
 import { taintsFor, unknownConditions, wantedTaint } from "./conditions.ts";
 import { paceMs, readiness, zoneOf } from "./zones.ts";
 
-const usualGraceMs = 40_000;
+const usualGraceMs = 50_000;
 /** A node that never said anything has longer. */
 const startGraceMs = 60_000;
 const leaseNamespace = "kube-node-lease";
