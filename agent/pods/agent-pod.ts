@@ -61,3 +61,20 @@ export const configAnnotations = { source: configSource, hash: configHash, mirro
 export function isCriticalPod(pod: AgentPod): boolean {
   return isStaticPod(pod) || isMirrorPod(pod) || (pod.spec.priority ?? 0) >= 2_000_000_000;
 }
+
+type PullPolicy = NonNullable<Container["imagePullPolicy"]>;
+
+interface ImageVolume {
+  readonly reference: string;
+  readonly pullPolicy?: PullPolicy;
+}
+
+/** Images that the container mounts as volumes, with how they are pulled. */
+export function imageVolumesOf(pod: AgentPod, container: Container): ImageVolume[] {
+  const mounted = new Set((container.volumeMounts ?? []).map(({ name }) => name));
+  return (pod.spec.volumes ?? []).flatMap(({ name, image }) =>
+    image?.reference && mounted.has(name)
+      ? [{ reference: image.reference, ...(image.pullPolicy ? { pullPolicy: image.pullPolicy as PullPolicy } : {}) }]
+      : [],
+  );
+}

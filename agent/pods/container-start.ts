@@ -5,6 +5,7 @@ import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { CreateContainerRequest, Mount, type PodSandboxConfig } from "../../cri/api/gen/runtime.js";
 import { type Call, within } from "../../plugins/kit/call.ts";
+import { Fault } from "../../plugins/kit/fault.ts";
 import type { Container } from "../../plugins/kit/objects/types.ts";
 import { containerConfig } from "../containers/container-config.ts";
 import { environmentOf } from "../containers/environment.ts";
@@ -14,7 +15,7 @@ import { mountsOf } from "../containers/mounts.ts";
 import type { PresentImage } from "../images/image-manager.ts";
 import { newestOf, type ObservedPod } from "../pleg/observed.ts";
 import type { MountedVolume } from "../volumes/contract.ts";
-import { type AgentPod, podName } from "./agent-pod.ts";
+import { type AgentPod, imageVolumesOf, podName } from "./agent-pod.ts";
 import type { PodDeps } from "./deps.ts";
 import { HookRunner } from "./hooks.ts";
 import type { Killer } from "./killer.ts";
@@ -52,7 +53,7 @@ export async function startContainer(deps: PodDeps, killer: Killer, start: Conta
     sandboxConfig: start.sandboxConfig,
   });
   const { containerId } = await runtime.runtime.createContainer(request, lasting).catch((error: unknown) => {
-    throw failure(deps, start, "CreateContainerError", error);
+    throw failure(deps, start, "CreateContainerError", withImageHint(pod, container, error));
   });
   recorder.event(pod, "Normal", "Created", `Created container: ${container.name}`, where);
   await runtime.runtime.startContainer({ containerId }, lasting).catch((error: unknown) => {
@@ -62,6 +63,16 @@ export async function startContainer(deps: PodDeps, killer: Killer, start: Conta
   recorder.event(pod, "Normal", "Started", `Started container ${container.name}`, where);
   await tellHooks(deps, start, containerId, call);
   await postStart(deps, killer, start, containerId, call);
+}
+
+/** A runtime that cannot mount images takes them for host paths without a name, and says nothing that would help. */
+function withImageHint(pod: AgentPod, container: Container, error: unknown): unknown {
+  const [volume] = imageVolumesOf(pod, container);
+  if (!volume || !(error instanceof Error)) return error;
+  const needs = "mounting an image needs containerd 2.1, CRI-O 1.31 or the native runtime";
+  return new Fault("unsupported", `Cannot mount image "${volume.reference}" as a volume: ${needs}: ${error.message}`, {
+    cause: error,
+  });
 }
 
 /** A hook that fails is told of; the container runs on. */

@@ -6,6 +6,7 @@ import { basename, dirname, join } from "node:path";
 import { RunPodSandboxRequest, type PodSandboxConfig } from "../../cri/api/gen/runtime.js";
 import { type Call, within } from "../../plugins/kit/call.ts";
 import { toFault } from "../../plugins/kit/fault.ts";
+import type { Container } from "../../plugins/kit/objects/types.ts";
 import { dnsConfigOf } from "../containers/dns.ts";
 import { podLogDir } from "../containers/identity.ts";
 import { comparableResources, containerResources } from "../containers/resources.ts";
@@ -15,7 +16,7 @@ import type { ObservedPod } from "../pleg/observed.ts";
 import type { WaitingReason } from "../status/container-status.ts";
 import type { MountedVolume } from "../volumes/contract.ts";
 import type { Executors, PodAction } from "./actions.ts";
-import { type AgentPod, findContainer, podFormat, podName } from "./agent-pod.ts";
+import { type AgentPod, findContainer, imageVolumesOf, podFormat, podName } from "./agent-pod.ts";
 import { type BackOff, formatDuration } from "./back-off.ts";
 import { containerHash } from "./container-hash.ts";
 import { startContainer } from "./container-start.ts";
@@ -94,8 +95,20 @@ export class PodRun {
     this.#volumes = quiet(this.#mountVolumes(call));
     for (const { name } of starts) {
       const container = findContainer(this.#pod, name)?.container;
-      if (container) this.#images.set(name, quiet(this.#deps.images.ensure(this.#pod, container, undefined, call)));
+      if (container) this.#images.set(name, quiet(this.#imagesOf(container, call)));
     }
+  }
+
+  /** The container's own image, and those that it mounts: the runtime mounts only what is there. */
+  async #imagesOf(container: Container, call: Call): Promise<PresentImage> {
+    const ensure = (wanted: Container) => this.#deps.images.ensure(this.#pod, wanted, undefined, call);
+    const [image] = await Promise.all([
+      ensure(container),
+      ...imageVolumesOf(this.#pod, container).map(({ reference, pullPolicy }) =>
+        ensure({ name: container.name, image: reference, ...(pullPolicy ? { imagePullPolicy: pullPolicy } : {}) }),
+      ),
+    ]);
+    return image;
   }
 
   async #mountVolumes(call: Call): Promise<ReadonlyMap<string, MountedVolume>> {

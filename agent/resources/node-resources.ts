@@ -276,6 +276,7 @@ function usedImages(options: ResourcesOptions, sandboxImage: string): ReadonlySe
   for (const pod of options.observed()) for (const { image, imageId } of pod.containers) used.add(image).add(imageId);
   for (const pod of options.pods()) {
     for (const { container } of containersOf(pod)) if (container.image) used.add(container.image);
+    for (const { image } of pod.spec.volumes ?? []) if (image?.reference) used.add(image.reference);
   }
   return used;
 }

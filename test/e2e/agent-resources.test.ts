@@ -152,7 +152,19 @@ t.test("what a node gives out, on containerd", { skip: withoutContainerd() }, as
       image: guarded.replace(/:1$/, ""),
     });
     t.ok(registry.requests.some(({ authorization }) => authorization?.startsWith("Basic ")));
-    await remove("pulled", "again");
+    const data = registry.add("fleet/data", "1", pulledImage());
+    const volumes = [{ name: "data", image: { reference: data, pullPolicy: "IfNotPresent" } }];
+    await create("mounting", { volumeMounts: [{ name: "data", mountPath: "/data" }] }, { volumes });
+    // containerd mounts images since 2.1; before that the pod says what is missing.
+    const isClear = ({ status }: Pod) =>
+      /^Cannot mount image .* needs containerd 2\.1/.test(
+        status?.containerStatuses?.[0]?.state?.waiting?.message ?? "",
+      );
+    await becomes("mounting", "clear", (pod) => conditionOf(pod, "Ready") === "True" || (!!pod && isClear(pod)));
+    const { images } = await runtime.image.listImages({}, within(10_000));
+    const fetched = images.some(({ repoTags }) => repoTags.includes(data));
+    t.ok(fetched, "an image that is mounted is pulled like any other");
+    await remove("pulled", "again", "mounting");
   });
 
   await t.test("a host device for an unprivileged pod, given once", async (t) => {
