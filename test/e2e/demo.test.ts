@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import t from "tap";
 import { withoutNative } from "../harness/native.ts";
 import { startSkiff } from "../harness/skiff.ts";
+import { until } from "../harness/until.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -65,6 +66,15 @@ t.test(
     t.match(shown, /^logs +serving on 8080$/m);
     t.match(shown, /^exec +hostname says web-/m);
     t.match(shown, /^stats +\d pods use /m);
+    const answered = new Set<string>();
+    await until("every pod to answer through the service's proxy", async () => {
+      answered.add(await skiff.kubectl("get", "--raw", "/api/v1/namespaces/skiff-demo/services/web/proxy/"));
+      return answered.size === 3;
+    });
+    t.ok(
+      [...answered].every((text) => /^hello from web-\S+$/.test(text.trim())),
+      "the API server's proxy spreads over the endpoints",
+    );
     t.match(await demo("remove"), /gone/);
     t.equal((await skiff.kubectl("get", "pods", "-A", "-o", "name")).trim(), "");
     await t.rejects(demo("dance"), /skiff demo knows start and remove/);

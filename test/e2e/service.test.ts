@@ -131,6 +131,8 @@ t.test("the service in a booted systemd", { timeout: 700_000 }, async (t) => {
     t.equal(await property("ActiveState"), "active", "ready as soon as the install is done");
     t.match(await box.run("skiff", "status"), /box +Ready/);
     t.match(await box.run("journalctl", "-u", "skiff", "--no-pager"), /ready node=box/, "it logs to the journal");
+    const query = "/api/v1/nodes/box/proxy/logs/?query=skiff&pattern=ready";
+    t.match(await kubectl("get", "--raw", query), /ready node=box/, "and the kubelet's API tells it from there");
     t.ok(existsSync(join(box.root, "opt/skiff/skiff.ts")), "the program is the checkout's");
     t.notOk(existsSync(join(box.root, "opt/skiff/test")), "without what only tests need");
     cpSync(join(box.root, "srv/busybox.tar"), join(box.root, "var/lib/skiff/images/busybox.tar"));

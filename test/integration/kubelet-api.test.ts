@@ -192,7 +192,18 @@ t.test("paths answer as a kubelet's do", async (t) => {
   t.match(await apiServer("/run/default/web/main?cmd=echo+hi", undefined, "POST"), { status: 200, text: "hi\n" });
   t.match(await apiServer("/exec/default/web/main?command=id&output=1"), { status: 400, text: /Upgrade/ });
   t.equal(JSON.parse((await apiServer("/configz")).text).kubeletconfig.nodeName, "node");
-  t.match(JSON.parse((await apiServer("/debug/pprof/profile?seconds=0.05")).text), { nodes: [{}] });
+  // What developer tools ask of a .cpuprofile and a .heapprofile before they open it.
+  const frame = { functionName: String, scriptId: String, url: String, lineNumber: Number, columnNumber: Number };
+  const cpu = JSON.parse((await apiServer("/debug/pprof/profile?seconds=0.2")).text);
+  t.match(cpu, { nodes: [{ id: Number, callFrame: frame }], startTime: Number, endTime: Number });
+  t.ok(cpu.samples.length > 0 && cpu.samples.length === cpu.timeDeltas.length);
+  const ids = new Set(cpu.nodes.map(({ id }: { id: number }) => id));
+  t.ok(
+    cpu.samples.every((id: number) => ids.has(id)),
+    "each sample is of a node that is there",
+  );
+  const heap = JSON.parse((await apiServer("/debug/pprof/heap?seconds=0.05")).text);
+  t.match(heap, { head: { callFrame: frame, selfSize: Number, id: Number, children: Array }, samples: Array });
   t.equal((await apiServer("/constructor")).status, 404);
   t.equal((await apiServer("/pods", undefined, "DELETE")).status, 501);
 });
