@@ -136,6 +136,10 @@ t.test("the service in a booted systemd", { timeout: 700_000 }, async (t) => {
     t.ok(existsSync(join(box.root, "opt/skiff/skiff.ts")), "the program is the checkout's");
     t.notOk(existsSync(join(box.root, "opt/skiff/test")), "without what only tests need");
     cpSync(join(box.root, "srv/busybox.tar"), join(box.root, "var/lib/skiff/images/busybox.tar"));
+    // A pod that came before its image would wait for the next try.
+    await until("the image", async () =>
+      /imported images/.test(await box.run("journalctl", "-u", "skiff", "--no-pager")),
+    );
     writeFileSync(join(box.root, "srv/pod.json"), JSON.stringify(pod));
     await kubectl("apply", "-f", join(box.root, "srv/pod.json"));
     await podIsReady();
