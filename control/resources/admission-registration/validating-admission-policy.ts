@@ -2,7 +2,7 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { type FieldErrors, notSupported, required } from "../field-error.ts";
+import { type FieldErrors, notSupported, required, invalid } from "../field-error.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 
 interface PolicySpec {
@@ -121,6 +121,14 @@ export const admissionPolicyBindings: ResourceDefinition = {
     if ((spec.validationActions?.length ?? 0) === 0) errors.push(required("spec.validationActions"));
     for (const action of spec.validationActions ?? [])
       if (!actions.includes(action)) errors.push(notSupported("spec.validationActions", action, actions));
+    if (["Deny", "Warn"].every((action) => spec.validationActions?.includes(action)))
+      errors.push(
+        invalid(
+          "spec.validationActions",
+          spec.validationActions,
+          "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)",
+        ),
+      );
     return errors;
   },
 };

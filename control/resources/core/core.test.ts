@@ -208,6 +208,93 @@ const kinds: Record<string, { rows: Row[]; right: Json[] }> = {
   },
 };
 
+const docker = (text: string) => ({ data: { ".dockerconfigjson": Buffer.from(text).toString("base64") } });
+const slice = (more: Json) => ({ addressType: "IPv4", endpoints: [], ...more });
+const flow = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations";
+const slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
+const subset = (more: Json) => ({ subsets: [{ addresses: [{ ip: "10.0.0.1" }], ...more }] });
+
+/** Kinds without a spec, or of other groups: the path, the object, and what is said of it; nothing when it is right. */
+const whole: [name: string, path: string, object: Json, says?: string][] = [
+  [
+    "credentials that cannot be read",
+    "/api/v1/namespaces/default/secrets",
+    { type: "kubernetes.io/dockerconfigjson", ...docker("{") },
+    'data[.dockerconfigjson]: Invalid value: "<secret contents redacted>"',
+  ],
+  [
+    "credentials",
+    "/api/v1/namespaces/default/secrets",
+    { type: "kubernetes.io/dockerconfigjson", ...docker('{"auths":{}}') },
+  ],
+  [
+    "a node's range",
+    "/api/v1/nodes",
+    { spec: { podCIDRs: ["10.0.0.0/33"] } },
+    'spec.podCIDRs[0]: Invalid value: "10.0.0.0/33": must be a valid CIDR value',
+  ],
+  [
+    "two ranges of a family",
+    "/api/v1/nodes",
+    { spec: { podCIDRs: ["10.0.0.0/24", "10.0.1.0/24"] } },
+    "may specify no more than one CIDR for each IP family",
+  ],
+  ["a range of each family", "/api/v1/nodes", { spec: { podCIDRs: ["10.0.0.0/24", "fd00::/64"] } }],
+  [
+    "ports without names",
+    "/api/v1/namespaces/default/endpoints",
+    subset({ ports: [{ port: 1 }, { port: 2, name: "b" }] }),
+    "subsets[0].ports[0].name: Required value",
+  ],
+  ["one port", "/api/v1/namespaces/default/endpoints", subset({ ports: [{ port: 1 }] })],
+  [
+    "an address of the other family",
+    slices,
+    slice({ endpoints: [{ addresses: ["::1"] }] }),
+    'endpoints[0].addresses[0]: Invalid value: "::1": must be a valid IPv4 address',
+  ],
+  [
+    "a port twice",
+    slices,
+    slice({
+      ports: [
+        { name: "a", port: 1 },
+        { name: "a", port: 2 },
+      ],
+    }),
+    'ports[1].name: Duplicate value: "a"',
+  ],
+  ["a slice", slices, slice({ endpoints: [{ addresses: ["10.0.0.1"] }], ports: [{ name: "", port: 1 }] })],
+  [
+    "told twice",
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+    { spec: { policyName: "p", validationActions: ["Deny", "Warn"] } },
+    'spec.validationActions: Invalid value: ["Deny","Warn"]: must not contain both Deny and Warn',
+  ],
+  ["a level of no type", flow, { spec: {} }, 'spec.type: Unsupported value: "": supported values: "Exempt", "Limited"'],
+  [
+    "a level without limits",
+    flow,
+    { spec: { type: "Limited" } },
+    "spec.limited: Required value: must not be empty when type is Limited",
+  ],
+  [
+    "a level",
+    flow,
+    { spec: { type: "Limited", limited: { nominalConcurrencyShares: 2, limitResponse: { type: "Reject" } } } },
+  ],
+];
+
+t.test("so are other kinds", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  for (const [name, path, object, says] of whole) {
+    const { status, body, text } = await api.ask("POST", `${path}?dryRun=All`, { metadata: { name: "x" }, ...object });
+    t.equal(status, says ? 422 : 201, `${name}: ${text.slice(0, 200)}`);
+    if (says) t.match(body.message, says, name);
+  }
+});
+
 t.test("each kind is refused by field, and taken when it is right", async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());

@@ -3,8 +3,9 @@
 import { isIP } from "node:net";
 import type { Endpoints, KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { type FieldErrors, invalid, required } from "../field-error.ts";
-import { isPortNumber } from "../names.ts";
+import { validateIp } from "../addresses.ts";
+import { type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
+import { dnsLabel, isPortNumber } from "../names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 
 const subsetsOf = (object: KubeObject) => (object as unknown as Endpoints).subsets ?? [];
@@ -32,17 +33,22 @@ export const endpoints: ResourceDefinition = {
       const at = `subsets[${index}]`;
       if ((subset.addresses?.length ?? 0) === 0 && (subset.notReadyAddresses?.length ?? 0) === 0)
         errors.push(required(at, "must specify `addresses` or `notReadyAddresses`"));
-      (subset.addresses ?? []).forEach((address, addressIndex) => {
-        if (isIP(address.ip) === 0)
-          errors.push(
-            invalid(
-              `${at}.addresses[${addressIndex}].ip`,
-              address.ip,
-              "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
-            ),
-          );
-      });
-      (subset.ports ?? []).forEach((port, portIndex) => {
+      for (const list of ["addresses", "notReadyAddresses"] as const)
+        (subset[list] ?? []).forEach((address, addressIndex) => {
+          const field = `${at}.${list}[${addressIndex}]`;
+          errors.push(...validateIp(address.ip, `${field}.ip`));
+          if (address.hostname)
+            for (const problem of dnsLabel(address.hostname))
+              errors.push(invalid(`${field}.hostname`, address.hostname, problem));
+        });
+      const ports = subset.ports ?? [];
+      ports.forEach((port, portIndex) => {
+        const field = `${at}.ports[${portIndex}]`;
+        if (ports.length > 1 && !port.name) errors.push(required(`${field}.name`));
+        else if (port.name)
+          for (const problem of dnsLabel(port.name)) errors.push(invalid(`${field}.name`, port.name, problem));
+        if (port.protocol && !["TCP", "UDP", "SCTP"].includes(port.protocol))
+          errors.push(notSupported(`${field}.protocol`, port.protocol, ["TCP", "UDP", "SCTP"]));
         if (!isPortNumber(port.port))
           errors.push(invalid(`${at}.ports[${portIndex}].port`, port.port, "must be between 1 and 65535, inclusive"));
       });

@@ -1,6 +1,7 @@
 // Node: a machine that runs pods. Its kubelet creates it with a status and keeps both fresh.
 
 import type { KubeObject, Node } from "../../../plugins/kit/objects/types.ts";
+import { validateCidr } from "../addresses.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { duplicate, type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
 import { labelValue, qualifiedName } from "../names.ts";
@@ -51,6 +52,10 @@ export const nodes: ResourceDefinition = {
   validate(object, previous) {
     const node = asNode(object);
     const errors = validateTaints(node);
+    const cidrs = node.spec?.podCIDRs ?? [];
+    cidrs.forEach((cidr, index) => errors.push(...validateCidr(cidr, `spec.podCIDRs[${index}]`)));
+    if (new Set(cidrs.map((cidr) => cidr.includes(":"))).size < cidrs.length)
+      errors.push(invalid("spec.podCIDRs", cidrs, "may specify no more than one CIDR for each IP family"));
     const before = previous && asNode(previous);
     if (before?.spec?.podCIDR && node.spec?.podCIDR !== before.spec.podCIDR)
       errors.push(forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'));

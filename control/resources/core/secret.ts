@@ -59,6 +59,11 @@ export const secrets: ResourceDefinition = {
     const type = String(object.type ?? "");
     for (const key of keysByType[type] ?? [])
       if (!Object.hasOwn(dataOf(object), key)) errors.push(required(`data[${key}]`));
+    for (const [kind, key] of Object.entries(dockerKeys)) {
+      const text = dataOf(object)[key];
+      if (type === kind && text !== undefined && !isJsonObject(text))
+        errors.push(invalid(`data[${key}]`, "<secret contents redacted>", "must be a JSON object"));
+    }
     if (type === "kubernetes.io/basic-auth" && !("username" in dataOf(object)) && !("password" in dataOf(object)))
       errors.push(required("data[username]"), required("data[password]"));
     if (
@@ -73,3 +78,18 @@ export const secrets: ResourceDefinition = {
     return errors;
   },
 };
+
+const dockerKeys = {
+  "kubernetes.io/dockercfg": ".dockercfg",
+  "kubernetes.io/dockerconfigjson": ".dockerconfigjson",
+};
+
+function isJsonObject(base64: string): boolean {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(base64, "base64").toString("utf8"));
+    return typeof value === "object" && !Array.isArray(value);
+  } catch {
+    // Whatever it is, no client can read it.
+    return false;
+  }
+}

@@ -2,7 +2,7 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { invalid, required } from "../field-error.ts";
+import { type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 
 const group = "flowcontrol.apiserver.k8s.io";
@@ -110,5 +110,22 @@ export const priorityLevels: ResourceDefinition = {
     if (!limited) return;
     limited.nominalConcurrencyShares ??= 30;
     limited.lendablePercent ??= 0;
+  },
+  validate(object) {
+    const { type = "", limited } = levelOf(object);
+    const errors: FieldErrors = [];
+    if ((object.metadata.name === "exempt") !== (type === "Exempt"))
+      errors.push(invalid("spec.type", type, "type must be 'Exempt' if and only if name is 'exempt'"));
+    if (type !== "Limited" && type !== "Exempt") errors.push(notSupported("spec.type", type, ["Exempt", "Limited"]));
+    else if (type === "Limited" && !limited)
+      errors.push(required("spec.limited", "must not be empty when type is Limited"));
+    else if (type === "Exempt" && limited)
+      errors.push(forbidden("spec.limited", "must be nil if the type is not Limited"));
+    const { nominalConcurrencyShares: shares = 0, lendablePercent: lent = 0 } = limited ?? {};
+    if (shares < 0)
+      errors.push(invalid("spec.limited.nominalConcurrencyShares", shares, "must be a non-negative integer"));
+    if (lent < 0 || lent > 100)
+      errors.push(invalid("spec.limited.lendablePercent", lent, "must be between 0 and 100, inclusive"));
+    return errors;
   },
 };
