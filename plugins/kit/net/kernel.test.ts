@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import t from "tap";
 import { noNetworkReason, playHost, randomName, testNetns } from "../../../test/harness/network.ts";
@@ -35,6 +36,30 @@ t.test("on a kernel", { skip: noNetworkReason() }, async (t) => {
   await playHost();
   const host = openRoutes();
   t.teardown(() => host.close());
+
+  await t.test("an nftables change is not disturbed by signals", async (t) => {
+    const nft = openNft();
+    t.teardown(() => nft.close());
+    const ignore = () => {};
+    process.on("SIGUSR2", ignore);
+    t.teardown(() => void process.off("SIGUSR2", ignore));
+    const flood = spawn("sh", ["-c", `while kill -USR2 ${process.pid}; do :; done`], { stdio: "ignore" });
+    const ended = new Promise((resolve) => flood.once("exit", resolve));
+    const table = `inet ${randomName("t")}`;
+    try {
+      await nft.run(`add table ${table}\nadd set ${table} s { type ipv4_addr; }`, uninterrupted);
+      for (let round = 0; round < 200; round++) {
+        await nft.run(`add element ${table} s { 10.0.0.1 }`, uninterrupted);
+        await nft.list(`list set ${table} s`, uninterrupted);
+        await nft.run(`delete element ${table} s { 10.0.0.1 }`, uninterrupted);
+      }
+      await nft.run(`delete table ${table}`, uninterrupted);
+    } finally {
+      flood.kill("SIGKILL");
+      await ended;
+    }
+    t.pass("600 changes and lists under a flood of signals");
+  });
 
   await t.test("a list that changes while it is read is read again", async (t) => {
     const lo = await getLink(host, "lo");

@@ -47,6 +47,7 @@ export interface Libc {
   mount(source: string, target: string, type: string | null, flags: number, data: string | null): number;
   umount2(target: string, flags: number): number;
   flock: SlowCall<[number, number]>;
+  pthread_sigmask(how: number, set: Uint8Array, old: Uint8Array | null): number;
 }
 
 let loaded: Libc | undefined;
@@ -69,8 +70,23 @@ export function libc(): Libc {
     mount: library.func("int mount(const char *, const char *, const char *, unsigned long, const char *)"),
     umount2: library.func("int umount2(const char *, int)"),
     flock: library.func("int flock(int, int)") as unknown as Libc["flock"],
+    pthread_sigmask: library.func("int pthread_sigmask(int, const uint8_t *, _Out_ uint8_t *)"),
   };
   return loaded;
+}
+
+const SIG_SETMASK = 2;
+const everySignal = Buffer.alloc(128, 0xff);
+
+/** Holds this thread's signals back while a call of a library runs that takes an interrupted wait for a failure. */
+export function withoutSignals<T>(work: () => T): T {
+  const before = Buffer.alloc(128);
+  libc().pthread_sigmask(SIG_SETMASK, everySignal, before);
+  try {
+    return work();
+  } finally {
+    libc().pthread_sigmask(SIG_SETMASK, before, null);
+  }
 }
 
 // The library refuses more than a few dozen calls at once, and the pool has fewer threads than that anyway.

@@ -5,6 +5,7 @@ import { closeSync, openSync } from "node:fs";
 import koffi from "koffi";
 import type { Call } from "../call.ts";
 import { Fault, type FaultCode } from "../fault.ts";
+import { withoutSignals } from "./libc.ts";
 
 export interface Nft {
   /** Applies all of the script or nothing. Faults: `not-found`, `already-exists`, `invalid`, by what nft says. */
@@ -123,8 +124,8 @@ class LibraryNft implements Nft {
       if (!this.#context) this.#open();
       this.#library.setOutput(this.#context, flags);
       let { code, output, said } = await this.#runOnce(script, flags);
-      // A signal came while the kernel was at it, and nothing was done.
-      for (let left = maxInterruptions; left > 0 && code !== 0 && /Interrupted/.test(said); left--)
+      // Only a list may be asked for again: a change that a signal interrupted may be done all the same.
+      for (let left = maxInterruptions; left > 0 && flags !== 0 && code !== 0 && /Interrupted/.test(said); left--)
         ({ code, output, said } = await this.#runOnce(script, flags));
       this.#idle = setTimeout(() => void this.#last.then(() => this.#free()), idleMs).unref();
       if (code !== 0) throw nftFault(said);
@@ -138,7 +139,7 @@ class LibraryNft implements Nft {
     const { run } = this.#library;
     const code =
       script.length < longScript && flags === 0
-        ? run(this.#context, script)
+        ? withoutSignals(() => run(this.#context, script))
         : await new Promise<number>((resolve, reject) =>
             run.async(this.#context, script, (error, result) => (error ? reject(error) : resolve(result))),
           );
