@@ -14,7 +14,7 @@ export class Entry {
   #metadataStart = 0;
   #metadataEnd = 0;
   /** Whoever keeps a decoded copy anyway (informers) lets all readers share it; otherwise it is made anew each time. */
-  readonly #keepsObject: boolean;
+  #keepsObject: boolean;
 
   constructor(
     key: string,
@@ -42,6 +42,12 @@ export class Entry {
     const object = decodeObject(this.value, this.revision);
     if (this.#keepsObject) this.#object = object;
     return object;
+  }
+
+  /** A newer state took its place: the decoded form is not worth its memory any more, which is many times that of the bytes. */
+  supersede(): void {
+    this.#object = undefined;
+    this.#keepsObject = false;
   }
 
   /** A copy that the caller owns and may change. */

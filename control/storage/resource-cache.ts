@@ -129,6 +129,7 @@ export class ResourceCache {
         this.#source.onListenerError(error);
       }
     }
+    event.previous?.supersede();
   }
 
   /** Drops the older half, so that the cost of shifting is rare. */

@@ -194,6 +194,21 @@ t.test("Informers share one decoded object and tell of every change", async (t) 
   t.equal(informer.get("ns", "b"), informer.list("ns")[0]);
 });
 
+t.test("only the newest state of an object is kept decoded, and older ones can still be read", async (t) => {
+  const { cache, storage } = await open(t);
+  const informer = new Informers(cache).for<KubeObject>(ref);
+  const former = await storage.create(ref, "ns", "a", object("a", { n: "1" }), call);
+  const told: unknown[] = [];
+  informer.onEvent(({ previous }) => told.push(previous?.data));
+  t.equal(former?.hasObject, true);
+  await storage.update(ref, "ns", "a", () => ({ do: "put", object: object("a", { n: "2" }) }), call);
+  t.same(told, [undefined, { n: "1" }]);
+  t.equal(former?.hasObject, false);
+  t.same(former?.object.data, { n: "1" });
+  t.equal(former?.hasObject, false);
+  t.equal(cache.cache(ref).get("ns/a")?.hasObject, true);
+});
+
 t.test("a cache loads what the store holds, sealed objects included", async (t) => {
   const store = memoryStore();
   const flip = (bytes: Uint8Array) => bytes.map((byte) => byte ^ 0xff);
