@@ -18,6 +18,7 @@ import type { VolumeManager } from "../volumes/contract.ts";
 import type { AgentPod } from "./agent-pod.ts";
 import type { NodeFacts } from "./node-facts.ts";
 import type { Recorder } from "./recorder.ts";
+import type { ResizeRefusal } from "./resize.ts";
 
 /** What a container gets beyond its spec from the node: devices, CPUs of its own. */
 export interface Allotment {
@@ -42,6 +43,8 @@ export const nothingAllotted: Allotment = {
 export interface NodeResources {
   /** Undefined when the pod fits; otherwise why it is refused. `others` are the pods that were admitted before. */
   admit(pod: AgentPod, others: readonly AgentPod[]): Verdict | undefined;
+  /** Undefined when there is room for what a running pod asks for now. */
+  refuseResize(pod: AgentPod, others: readonly AgentPod[]): ResizeRefusal | undefined;
   /** Makes the pod's cgroup; idempotent. */
   preparePod(pod: AgentPod, call: Call): Promise<void>;
   allot(pod: AgentPod, container: Container, call: Call): Promise<Allotment>;

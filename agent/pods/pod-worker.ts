@@ -18,6 +18,10 @@ import type { PodDeps } from "./deps.ts";
 import { backOffKey, PodRun } from "./executors.ts";
 import type { Killer } from "./killer.ts";
 import { plan, type PlanContext, type PodStage } from "./plan.ts";
+import { grantedBefore, grantedOf, type ResizeRefusal, withGrantedResources } from "./resize.ts";
+
+/** Nobody tells a pod that another one has made room. */
+const retryResizeMs = 10_000;
 
 export interface WorkerHost {
   readonly deps: PodDeps;
@@ -31,7 +35,11 @@ export interface WorkerHost {
 
 export class PodWorker {
   readonly #host: WorkerHost;
+  /** As its source has it. */
+  #declared: AgentPod;
+  /** The same with the resources that it was granted. */
   #pod: AgentPod;
+  #resize: ResizeRefusal | undefined;
   #stage: PodStage = "sync";
   #verdict: Verdict | undefined;
   #isDeleted = false;
@@ -45,6 +53,7 @@ export class PodWorker {
 
   constructor(host: WorkerHost, pod: AgentPod) {
     this.#host = host;
+    this.#declared = pod;
     this.#pod = pod;
     // An agent that was restarted meanwhile meets the pod when it is going already.
     this.#isDeleted = pod.metadata.deletionTimestamp !== undefined;
@@ -85,7 +94,8 @@ export class PodWorker {
   /** The source told of the pod again. */
   update(pod: AgentPod): void {
     const hadGrace = this.#pod.metadata.deletionGracePeriodSeconds;
-    this.#pod = pod;
+    this.#declared = pod;
+    this.#pod = this.#isAdmitted ? withGrantedResources(pod, grantedOf(this.#pod)) : pod;
     if (!pod.metadata.deletionTimestamp) return;
     this.#isDeleted = true;
     const grace = pod.metadata.deletionGracePeriodSeconds;
@@ -137,7 +147,8 @@ export class PodWorker {
   async #steps(call: Call): Promise<number | undefined> {
     if (this.#stage === "sync") {
       const again = await this.#sync(call);
-      if ((this.#stage as PodStage) === "sync") return again;
+      const resizeAgain = this.#resize === "Deferred" ? this.#host.deps.clock.now() + retryResizeMs : undefined;
+      if ((this.#stage as PodStage) === "sync") return earliest(again, resizeAgain);
     }
     if (this.#stage === "terminating") await this.#terminate(call);
     if (this.#stage === "terminated") await this.#finish(call);
@@ -154,6 +165,7 @@ export class PodWorker {
     }
     if ((this.#pod.spec.schedulingGates ?? []).length > 0 || !this.#host.mayStart(this.#pod)) return undefined;
     if (!this.#isAdmitted && !this.#admit(observed)) return undefined;
+    this.#grantResources();
     const deadline = deadlineOf(this.#pod, this.status);
     if (deadline !== undefined && deadline <= deps.clock.now()) {
       deps.recorder.event(this.#pod, "Normal", "DeadlineExceeded", deadlineExceeded.message);
@@ -200,13 +212,24 @@ export class PodWorker {
       : deps.resources.admit(this.#pod, admitted(this.#pod.metadata.uid));
     if (!verdict) {
       this.#isAdmitted = true;
-      if (isAnythingRunning(observed)) deps.volumes.adopt(this.#pod);
+      if (isAnythingRunning(observed)) {
+        this.#pod = withGrantedResources(this.#declared, grantedBefore(this.#declared.status));
+        deps.volumes.adopt(this.#pod);
+      }
       return true;
     }
     deps.recorder.event(this.#pod, "Warning", verdict.reason, verdict.message);
     this.#verdict = verdict;
     this.#stage = "terminating";
     return false;
+  }
+
+  /** What the pod asks for since it was admitted comes into force when there is room. */
+  #grantResources(): void {
+    const { deps, admitted } = this.#host;
+    const isAsking = this.#pod !== this.#declared;
+    this.#resize = isAsking ? deps.resources.refuseResize(this.#declared, admitted(this.#pod.metadata.uid)) : undefined;
+    if (!this.#resize) this.#pod = this.#declared;
   }
 
   async #terminate(call: Call): Promise<void> {
@@ -275,6 +298,7 @@ export class PodWorker {
       isTerminal,
       hostIps: deps.node.hostIps(),
       nowMs: deps.clock.now(),
+      ...(this.#resize ? { resize: this.#resize } : {}),
       // While containers still run, the pod is not over yet: the verdict is told with their end.
       ...(this.#verdict && (isTerminal || !isAnythingRunning(observed)) ? { verdict: this.#verdict } : {}),
     });

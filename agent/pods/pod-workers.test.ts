@@ -3,8 +3,11 @@ import { openFake } from "../../cri/fake/open.ts";
 import { FakeClock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import type { PodHook } from "../../plugins/kit/hook.ts";
+import type { PodStatus } from "../../plugins/kit/objects/types.ts";
 import { isReady, openPodRoom, testPod } from "../../test/harness/pod-room.ts";
 import type { AgentPod } from "./agent-pod.ts";
+import { nothingAllotted } from "./deps.ts";
+import type { ResizeRefusal } from "./resize.ts";
 
 const images = ["busybox:1"];
 const deleted = (pod: AgentPod, graceSeconds = 1): AgentPod => ({
@@ -242,6 +245,53 @@ t.test("a changed resource is resized in place, once", async (t) => {
   await settle(() => room.workers.get(pod.metadata.uid) !== undefined);
   t.equal(resizes().length, 1);
   t.match(resizes()[0]?.request, { linux: { cpuQuota: 20_000n } });
+});
+
+t.test("a resize that the node has no room for leaves everything as it is, and is told", async (t) => {
+  const fake = openFake({ images });
+  let refusal: ResizeRefusal | undefined = "Infeasible";
+  const clock = new FakeClock();
+  const asked: string[] = [];
+  const fits = {
+    admit: () => undefined,
+    refuseResize: (pod: AgentPod) => {
+      asked.push(String(pod.spec.containers[0]?.resources?.requests?.["cpu"]));
+      return refusal;
+    },
+    preparePod: async () => {},
+    allot: async () => nothingAllotted,
+    releasePod: async () => {},
+  };
+  const spec = (cpu: string) => ({
+    containers: [{ name: "main", image: "busybox:1", command: ["pause"], resources: { requests: { cpu } } }],
+  });
+  const pod = testPod("grow", spec("100m"));
+  const larger = { ...pod, spec: { ...pod.spec, ...spec("200") } };
+  const resizes = () => fake.calls.filter(({ method }) => method === "updateContainerResources").length;
+  const requestOf = (status: PodStatus) => status.containerStatuses?.[0]?.resources?.requests?.["cpu"];
+
+  const room = await openPodRoom(fake, { deps: { resources: fits }, clock });
+  room.workers.update(pod);
+  await room.until(pod.metadata.uid, isReady);
+  room.workers.update(larger);
+  const refused = await room.until(pod.metadata.uid, (status) => status.resize === "Infeasible");
+  t.equal(requestOf(refused), "100m");
+  t.equal(room.workers.get(pod.metadata.uid)?.pod.spec.containers[0]?.resources?.requests?.["cpu"], "100m");
+  await room.close();
+
+  refusal = "Deferred";
+  const next = await openPodRoom(fake, { deps: { resources: fits }, clock });
+  t.teardown(() => next.close());
+  next.workers.update({ ...larger, status: refused });
+  const waiting = await next.until(pod.metadata.uid, (status) => status.resize === "Deferred");
+  t.equal(requestOf(waiting), "100m", "a restarted agent knows what was granted");
+  t.equal(resizes(), 0);
+
+  refusal = undefined;
+  const granted = next.until(pod.metadata.uid, (status) => requestOf(status) === "200");
+  while (resizes() === 0) await clock.advance(1_000);
+  t.equal((await granted).resize, undefined, "there is room now");
+  t.same(new Set(asked), new Set(["200"]));
 });
 
 t.test("hooks run around a pod's life, and are undone in reverse, completely", async (t) => {

@@ -4,6 +4,7 @@ import { matchesNodeSelection } from "../../plugins/kit/objects/node-affinity.ts
 import { safeSysctls } from "../../plugins/kit/objects/safe-sysctls.ts";
 import { parseQuantity, quantityMilli } from "../../plugins/kit/quantity.ts";
 import { type AgentPod, isCriticalPod } from "../pods/agent-pod.ts";
+import type { ResizeRefusal } from "../pods/resize.ts";
 import type { Verdict } from "../status/pod-status.ts";
 
 export interface AdmissionFacts {
@@ -25,16 +26,12 @@ export function admissionVerdict(
   if (others.length + 1 > mostPods) {
     return refused("pods", 1n, BigInt(others.length), BigInt(mostPods));
   }
-  if (!isCriticalPod(pod)) {
-    const wanted = requestsOf(pod);
-    for (const [name, amount] of wanted) {
-      if (amount === 0n) continue;
-      const capacity = allocatable[name] === undefined ? 0n : quantityMilli(parseQuantity(allocatable[name]));
-      const used = others.reduce((sum, other) => sum + (requestsOf(other).get(name) ?? 0n), 0n);
-      // CPUs are told in thousandths, everything else whole.
-      const told = (milli: bigint) => (name === "cpu" ? milli : milli / 1000n);
-      if (used + amount > capacity) return refused(name, told(amount), told(used), told(capacity));
-    }
+  const short = isCriticalPod(pod) ? undefined : shortage(pod, others, allocatable);
+  if (short) {
+    const { name, amount, used, capacity } = short;
+    // CPUs are told in thousandths, everything else whole.
+    const told = (milli: bigint) => (name === "cpu" ? milli : milli / 1000n);
+    return refused(name, told(amount), told(used), told(capacity));
   }
   const node = {
     apiVersion: "v1",
@@ -59,6 +56,27 @@ export function admissionVerdict(
   }
   if (pod.spec.os?.name && pod.spec.os.name !== "linux") {
     return { reason: "PodOSNotSupported", message: "Failed to admit pod as the OS field doesn't match node OS" };
+  }
+  return undefined;
+}
+
+/** Why a running pod cannot have the resources that it asks for now; undefined when it can. */
+export function resizeRefusal(
+  pod: AgentPod,
+  others: readonly AgentPod[],
+  allocatable: AdmissionFacts["allocatable"],
+): ResizeRefusal | undefined {
+  if (shortage(pod, [], allocatable)) return "Infeasible";
+  return shortage(pod, others, allocatable) ? "Deferred" : undefined;
+}
+
+/** The first thing, in thousandths, of which too little is left beside the others. */
+function shortage(pod: AgentPod, others: readonly AgentPod[], allocatable: AdmissionFacts["allocatable"]) {
+  for (const [name, amount] of requestsOf(pod)) {
+    if (amount === 0n) continue;
+    const capacity = allocatable[name] === undefined ? 0n : quantityMilli(parseQuantity(allocatable[name]));
+    const used = others.reduce((sum, other) => sum + (requestsOf(other).get(name) ?? 0n), 0n);
+    if (used + amount > capacity) return { name, amount, used, capacity };
   }
   return undefined;
 }

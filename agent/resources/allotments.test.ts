@@ -7,7 +7,7 @@ import { FakeClock } from "../../plugins/kit/clock.ts";
 import { noLog } from "../../plugins/kit/log.ts";
 import { testPod } from "../../test/harness/pod-room.ts";
 import { imagesToRemove } from "../images/image-gc.ts";
-import { admissionVerdict } from "./admission.ts";
+import { admissionVerdict, resizeRefusal } from "./admission.ts";
 import { CpuManager, formatCpus, parseCpus } from "./cpu-manager.ts";
 import { DeviceManager } from "./devices/device-manager.ts";
 import { hostDeviceProvider } from "./devices/host-devices.ts";
@@ -112,6 +112,14 @@ t.test("DeviceManager hands an init container's devices on, asks a provider once
   t.match(raced, [{ value: "c" }, { reason: /0 are free/ }], "two at once");
   const second = new DeviceManager(join(dir, "devices.json"));
   t.equal(await idsFor(second, pod, "main"), "b", "with the provider not back yet after a restart of the agent");
+});
+
+t.test("resizeRefusal()", async (t) => {
+  const asks = (cpu: string) => testPod(`of-${cpu}`, { containers: limits({ cpu }) });
+  const refusal = (cpu: string, ...others: string[]) => resizeRefusal(asks(cpu), others.map(asks), { cpu: "2" });
+  t.equal(refusal("1500m", "500m"), undefined);
+  t.equal(refusal("1500m", "600m"), "Deferred", "until the other one goes");
+  t.equal(refusal("200", "500m"), "Infeasible", "whoever goes");
 });
 
 t.test("admissionVerdict()", async (t) => {

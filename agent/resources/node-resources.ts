@@ -20,7 +20,7 @@ import type { Recorder } from "../pods/recorder.ts";
 import type { Verdict } from "../status/pod-status.ts";
 import { qosClassOf } from "../status/qos.ts";
 import type { VolumeManager } from "../volumes/contract.ts";
-import { admissionVerdict } from "./admission.ts";
+import { admissionVerdict, resizeRefusal } from "./admission.ts";
 import { openCgroupFiles } from "./cgroup-files.ts";
 import { CpuManager, parseCpus } from "./cpu-manager.ts";
 import type { DeviceCount } from "./devices/contract.ts";
@@ -146,6 +146,7 @@ export async function openResources(options: ResourcesOptions): Promise<AgentRes
         })
       );
     },
+    refuseResize: (pod, others) => resizeRefusal(pod, others, options.allocatable()),
     preparePod: (pod) => cgroups.prepare(pod),
     async allot(pod, container, call) {
       const parts = await devices.allot(pod, container, call);

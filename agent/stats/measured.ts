@@ -128,6 +128,7 @@ export function measuredResources(resources: NodeResources, meters: AgentMeters,
   };
   return {
     admit: (pod, others) => resources.admit(pod, others),
+    refuseResize: (pod, others) => resources.refuseResize(pod, others),
     preparePod: (pod, call) => timed("create", resources.preparePod(pod, call)),
     allot: (pod, container, call) => resources.allot(pod, container, call),
     releasePod: (podUid, call) => timed("destroy", resources.releasePod(podUid, call)),

@@ -4,6 +4,7 @@ import type { PodCondition, PodStatus } from "../../plugins/kit/objects/types.ts
 import { type BareCondition, conditionsOf, ownedConditions } from "./conditions.ts";
 import { type ContainerStatusInput, containerStatuses, endStatuses } from "./container-status.ts";
 import { isStaticPod } from "../pods/agent-pod.ts";
+import type { ResizeRefusal } from "../pods/resize.ts";
 import { isTerminalPhase, phaseOf } from "./phase.ts";
 import { qosClassOf } from "./qos.ts";
 import { apiTime } from "./times.ts";
@@ -16,6 +17,8 @@ export interface StatusInput extends ContainerStatusInput {
   readonly nowMs: number;
   /** Someone on the node ended the pod: deadline, eviction, admission, shutdown. */
   readonly verdict?: Verdict;
+  /** The pod asks for other resources than it has, and does not get them. */
+  readonly resize?: ResizeRefusal;
 }
 
 export interface Verdict {
@@ -54,6 +57,7 @@ export function computeStatus(input: StatusInput): PodStatus {
     ...(init.length > 0 ? { initContainerStatuses: init } : {}),
     containerStatuses: regular,
     ...(ephemeral.length > 0 ? { ephemeralContainerStatuses: ephemeral } : {}),
+    ...(input.resize ? { resize: input.resize } : {}),
     qosClass: input.pod.status?.qosClass ?? qosClassOf(input.pod.spec),
     ...(generation === undefined ? {} : { observedGeneration: generation }),
   };

@@ -350,6 +350,10 @@ t.test("what the fields of a pod do", { skip: withoutContainerd(), timeout: 600_
     };
     await node.becomes("the new limit", async () => (await quotaOf()) === "40000");
     t.same(await idsOf(), before, "a resize restarts nothing");
+    const unheardOf = { requests: { cpu: "4000" }, limits: { cpu: "4000" } };
+    await patch("/resize", { spec: { containers: [{ name: "main", resources: unheardOf }] } });
+    await node.becomes("a refusal", async () => (await node.get("live"))?.status?.["resize"] === "Infeasible");
+    t.equal(await quotaOf(), "40000", "what the node does not have is not given");
 
     const debug = {
       name: "debug",

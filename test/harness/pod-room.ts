@@ -50,6 +50,7 @@ function plainVolumes(dir: string): VolumeManager {
 
 const everythingFits: NodeResources = {
   admit: () => undefined,
+  refuseResize: () => undefined,
   preparePod: async () => {},
   allot: async () => nothingAllotted,
   releasePod: async () => {},
