@@ -2,25 +2,25 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { duplicate, type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { dnsSubdomain } from "../names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
+import { isSameSpec, mandatoryLevels, mandatorySchemas } from "./mandatory.ts";
+import { type FlowRule, validateFlowRule } from "./validate-flow-rules.ts";
+import { type LevelSpec, validateLevel } from "./validate-level.ts";
 
 const group = "flowcontrol.apiserver.k8s.io";
 const version = "v1";
 
+/** The annotation by which the beta version says that zero shares are meant. */
+const zeroShares = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
+const distinguisherMethods = ["ByNamespace", "ByUser"];
+
 interface SchemaSpec {
   priorityLevelConfiguration?: { name?: string };
   matchingPrecedence?: number;
-  distinguisherMethod?: { type?: string };
-}
-
-interface LevelSpec {
-  type?: string;
-  limited?: {
-    nominalConcurrencyShares?: number;
-    lendablePercent?: number;
-    limitResponse?: { type?: string; queuing?: { queues?: number; handSize?: number; queueLengthLimit?: number } };
-  };
+  distinguisherMethod?: { type?: string } | null;
+  rules?: FlowRule[] | null;
 }
 
 const schemaOf = (object: KubeObject) => (object.spec ?? {}) as SchemaSpec;
@@ -59,20 +59,50 @@ export const flowSchemas: ResourceDefinition = {
   },
   defaults(object) {
     object.spec ??= {};
-    schemaOf(object).matchingPrecedence ??= 1000;
+    schemaOf(object).matchingPrecedence ||= 1000;
   },
   validate(object) {
-    const { matchingPrecedence = 0, priorityLevelConfiguration } = schemaOf(object);
-    return [
-      ...(priorityLevelConfiguration?.name
-        ? []
-        : [required("spec.priorityLevelConfiguration.name", "must reference a priority level")]),
-      ...(matchingPrecedence >= 1 && matchingPrecedence <= 10000
-        ? []
-        : [invalid("spec.matchingPrecedence", matchingPrecedence, "must be between 1 and 10000")]),
-    ];
+    const { name = "" } = object.metadata;
+    const errors = validateSchema(schemaOf(object), name);
+    const fixed = mandatorySchemas.get(name);
+    if (fixed && !isSameSpec(object.spec, fixed))
+      errors.push(invalid("spec", object.spec, `spec of '${name}' must equal the fixed value`));
+    return errors;
   },
+  validateStatus: validateConditions,
 };
+
+function validateSchema(spec: SchemaSpec, schemaName: string): FieldErrors {
+  const errors: FieldErrors = [];
+  const { matchingPrecedence: precedence = 0, distinguisherMethod, priorityLevelConfiguration, rules } = spec;
+  const wrong = (problem: string) => errors.push(invalid("spec.matchingPrecedence", precedence, problem));
+  if (precedence <= 0) wrong("must be a positive value");
+  if (precedence > 10000) wrong("must not be greater than 10000");
+  if (precedence === 1 && schemaName !== "exempt")
+    wrong("only the schema named 'exempt' may have matchingPrecedence 1");
+  if (distinguisherMethod && !distinguisherMethods.includes(distinguisherMethod.type ?? ""))
+    errors.push(notSupported("spec.distinguisherMethod.type", distinguisherMethod.type ?? "", distinguisherMethods));
+  const level = priorityLevelConfiguration?.name;
+  if (!level) errors.push(required("spec.priorityLevelConfiguration.name", "must reference a priority level"));
+  else
+    for (const problem of dnsSubdomain(level))
+      errors.push(invalid("spec.priorityLevelConfiguration.name", level, problem));
+  rules?.forEach((rule, index) => validateFlowRule(rule, `spec.rules[${index}]`, errors));
+  return errors;
+}
+
+function validateConditions(object: KubeObject): FieldErrors {
+  const errors: FieldErrors = [];
+  const types = new Set<string>();
+  const { conditions } = (object.status ?? {}) as { conditions?: { type?: string }[] | null };
+  conditions?.forEach(({ type = "" }, index) => {
+    const field = `status.conditions[${index}].type`;
+    if (types.has(type)) errors.push(duplicate(field, type));
+    types.add(type);
+    if (type === "") errors.push(required(field, "must not be empty"));
+  });
+  return errors;
+}
 
 export const priorityLevels: ResourceDefinition = {
   group,
@@ -106,26 +136,39 @@ export const priorityLevels: ResourceDefinition = {
     ];
   },
   defaults(object) {
-    const { limited } = levelOf(object);
-    if (!limited) return;
-    limited.nominalConcurrencyShares ??= 30;
-    limited.lendablePercent ??= 0;
+    const { limited, exempt } = levelOf(object);
+    for (const shares of [limited, exempt]) {
+      if (!shares) continue;
+      shares.nominalConcurrencyShares ??= shares === limited ? 30 : 0;
+      shares.lendablePercent ??= 0;
+    }
+    const queuing = limited?.limitResponse?.queuing;
+    if (!queuing) return;
+    queuing.handSize ||= 8;
+    queuing.queues ||= 64;
+    queuing.queueLengthLimit ||= 50;
   },
   validate(object) {
-    const { type = "", limited } = levelOf(object);
+    const { name = "" } = object.metadata;
+    const spec = levelOf(object);
     const errors: FieldErrors = [];
-    if ((object.metadata.name === "exempt") !== (type === "Exempt"))
-      errors.push(invalid("spec.type", type, "type must be 'Exempt' if and only if name is 'exempt'"));
-    if (type !== "Limited" && type !== "Exempt") errors.push(notSupported("spec.type", type, ["Exempt", "Limited"]));
-    else if (type === "Limited" && !limited)
-      errors.push(required("spec.limited", "must not be empty when type is Limited"));
-    else if (type === "Exempt" && limited)
-      errors.push(forbidden("spec.limited", "must be nil if the type is not Limited"));
-    const { nominalConcurrencyShares: shares = 0, lendablePercent: lent = 0 } = limited ?? {};
-    if (shares < 0)
-      errors.push(invalid("spec.limited.nominalConcurrencyShares", shares, "must be a non-negative integer"));
-    if (lent < 0 || lent > 100)
-      errors.push(invalid("spec.limited.lendablePercent", lent, "must be between 0 and 100, inclusive"));
+    if (Object.hasOwn(object.metadata.annotations ?? {}, zeroShares))
+      errors.push(forbidden("metadata.annotations", `annotation '${zeroShares}' is forbidden`));
+    if ((name === "exempt") !== (spec.type === "Exempt"))
+      errors.push(invalid("spec.type", spec.type ?? "", "type must be 'Exempt' if and only if name is 'exempt'"));
+    errors.push(...validateLevel(spec));
+    const fixed = mandatoryLevels.get(name);
+    // How much of the exempt level may be lent is for its administrator to say.
+    const isExempt = name === "exempt";
+    if (fixed && !isSameSpec(isExempt ? { ...spec, exempt: null } : spec, fixed))
+      errors.push(
+        invalid(
+          "spec",
+          spec,
+          `spec of '${name}'${isExempt ? " except the 'spec.exempt' field" : ""} must equal the fixed value`,
+        ),
+      );
     return errors;
   },
+  validateStatus: validateConditions,
 };
