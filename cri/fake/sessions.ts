@@ -23,7 +23,7 @@ const longestExecSyncOutput = 16 * 1024 * 1024;
 
 export function fakeSessions({ world, clock, programs, ports }: SessionOptions): Sessions {
   return {
-    async exec({ containerId, command }, streams, call) {
+    async exec({ containerId, command, tty }, streams, call) {
       const { container } = world.running(containerId);
       if (command.length === 0) throw new Fault("invalid", `Cannot exec in container "${containerId}": no command`);
       const process = new Process({
@@ -35,17 +35,17 @@ export function fakeSessions({ world, clock, programs, ports }: SessionOptions):
       });
       const gone = container.process?.onExit(() => process.exit(137));
       try {
-        return { exitCode: await withStreams(process, streams, call, () => process.run()) };
+        return { exitCode: await withStreams({ process, tty }, streams, call, () => process.run()) };
       } finally {
         gone?.();
         process.exit(137);
       }
     },
-    async attach({ containerId }, streams, call) {
+    async attach({ containerId, tty }, streams, call) {
       const { container, process } = world.running(containerId);
       streams.stdin?.on("data", (chunk: Uint8Array) => process.input(chunk));
       streams.stdin?.on("end", () => container.config.stdinOnce && process.endInput());
-      await withStreams(process, streams, call, () => container.exited ?? Promise.resolve());
+      await withStreams({ process, tty }, streams, call, () => container.exited ?? Promise.resolve());
     },
     async portForward(podSandboxId, port, connection, call) {
       if (!isReady(world.sandbox(podSandboxId))) {
@@ -60,14 +60,14 @@ export function fakeSessions({ world, clock, programs, ports }: SessionOptions):
 
 /** Ties the streams to the process while `work` runs; a stop of the call ends the wait, and an exec's process. */
 async function withStreams<T>(
-  process: Process,
+  { process, tty }: { readonly process: Process; readonly tty: boolean },
   streams: SessionStreams,
   call: Call,
   work: () => Promise<T>,
 ): Promise<T> {
   const unheard = process.onOutput((stream, data) => {
-    const to = streams[stream];
-    return to && writeTo(to, data);
+    const to = tty ? streams.stdout : streams[stream];
+    return to && writeTo(to, tty ? asTerminal(data) : data);
   });
   const over = new AbortController();
   void followSize(process, streams, over.signal);
@@ -82,6 +82,11 @@ async function withStreams<T>(
     over.abort();
     unheard();
   }
+}
+
+/** A terminal begins each new line at its left. */
+function asTerminal(data: Uint8Array): Uint8Array {
+  return Buffer.from(Buffer.from(data).toString("latin1").replaceAll("\n", "\r\n"), "latin1");
 }
 
 async function followSize(process: Process, { resizes }: SessionStreams, over: AbortSignal): Promise<void> {
