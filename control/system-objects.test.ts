@@ -23,6 +23,8 @@ t.test("ensureSystemObjects() keeps the DNS address for the cluster's DNS", asyn
   const at = { namespace: "kube-system", name: "kube-dns" };
   const service = await client.get<KubeObject & { spec: { clusterIP: string } }>(resources.services, at, call);
   t.equal(service.spec.clusterIP, "10.143.0.10");
+  const here = client.get(resources.endpoints, { namespace: "default", name: "kubernetes" }, call);
+  await t.rejects(here, { code: "not-found" }, "no pod is led to this machine's loopback address");
   const thief = {
     apiVersion: "v1",
     kind: "Service",

@@ -10,6 +10,7 @@ import { localPathProvisioner } from "../plugins/kit/objects/local-path.ts";
 import { type ResourceRef, resources } from "../plugins/kit/objects/resources.ts";
 import type { KubeObject } from "../plugins/kit/objects/types.ts";
 import { writeYaml } from "../plugins/kit/yaml.ts";
+import { validateReachableIp } from "./resources/addresses.ts";
 
 export interface SystemFacts {
   readonly serviceCidr: string;
@@ -127,7 +128,12 @@ function dnsService(clusterIP: string): KubeObject {
 }
 
 /** The addresses behind it are this server's own: no pods stand there, so no controller would write them. */
-async function ensureAddress(client: ApiClient, { advertise }: SystemFacts, call: Call): Promise<void> {
+async function ensureAddress(client: ApiClient, { advertise, log }: SystemFacts, call: Call): Promise<void> {
+  // Where only this machine can reach the server, no pod can: there is nothing to lead them to.
+  if (validateReachableIp(advertise.address, "").length > 0) {
+    log.info({ address: advertise.address }, "no pod can reach this server: its address is of this machine alone");
+    return;
+  }
   const labels = { "endpointslice.kubernetes.io/skip-mirror": "true" };
   const ports = [{ name: "https", port: advertise.port, protocol: "TCP" }];
   const endpoints = {

@@ -1,12 +1,13 @@
 // IP addresses and ranges in fields, with upstream's sentences for what is wrong with them.
 
 import { BlockList, isIP } from "node:net";
+import ipaddr from "ipaddr.js";
 import { type FieldErrors, invalid } from "./field-error.ts";
 
 const validIp = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 
 export function validateIp(address: string | undefined, field: string): FieldErrors {
-  return isIP(address ?? "") === 0 ? [invalid(field, address ?? "", validIp)] : [];
+  return isIP(address ?? "") === 0 || address?.includes("%") ? [invalid(field, address ?? "", validIp)] : [];
 }
 
 export function isCidr(text: string): boolean {
@@ -63,11 +64,20 @@ const lists = special.map(([text, ranges]) => {
   return { text, list };
 });
 
-/** Addresses that mean this machine or nobody are no way to somewhere. */
+/** An IPv4 address in the clothes of an IPv6 one: `::ffff:10.0.0.1`. */
+export function isMappedIp(address: string): boolean {
+  return isIP(address) === 6 && ipaddr.process(address).kind() === "ipv4";
+}
+
 export function validateReachableIp(address: string | undefined, field: string): FieldErrors {
   const errors = validateIp(address, field);
-  if (errors.length > 0 || address === undefined) return errors;
-  if (/^[0.:]+$/.test(address)) return [invalid(field, address, `may not be unspecified (${address})`)];
-  const family = isIP(address) === 4 ? "ipv4" : "ipv6";
-  return lists.filter(({ list }) => list.check(address, family)).map(({ text }) => invalid(field, address, text));
+  return errors.length > 0 ? errors : validateReachable(address ?? "", field);
+}
+
+/** Addresses that mean this machine or nobody are no way to somewhere. The address is well-formed. */
+export function validateReachable(address: string, field: string): FieldErrors {
+  const plain = ipaddr.process(address).toString();
+  if (/^[0.:]+$/.test(plain)) return [invalid(field, address, `may not be unspecified (${address})`)];
+  const family = isIP(plain) === 4 ? "ipv4" : "ipv6";
+  return lists.filter(({ list }) => list.check(plain, family)).map(({ text }) => invalid(field, address, text));
 }

@@ -214,6 +214,18 @@ const flow = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"
 const slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
 const subset = (more: Json) => ({ subsets: [{ addresses: [{ ip: "10.0.0.1" }], ...more }] });
 
+/** Addresses that lead nowhere, and which range they are of. */
+const nowhere = [
+  ["0.0.0.0", "unspecified (0.0.0.0)"],
+  ["::", "unspecified (::)"],
+  ["127.1.2.3", "loopback range (127.0.0.0/8, ::1/128)"],
+  ["::1", "loopback range (127.0.0.0/8, ::1/128)"],
+  ["169.254.169.254", "link-local range (169.254.0.0/16, fe80::/10)"],
+  ["febf::1", "link-local range (169.254.0.0/16, fe80::/10)"],
+  ["224.0.0.1", "link-local multicast range (224.0.0.0/24, ff02::/10)"],
+  ["ff02::1", "link-local multicast range (224.0.0.0/24, ff02::/10)"],
+] as const;
+
 /** Kinds without a spec, or of other groups: the path, the object, and what is said of it; nothing when it is right. */
 const whole: [name: string, path: string, object: Json, says?: string][] = [
   [
@@ -247,6 +259,76 @@ const whole: [name: string, path: string, object: Json, says?: string][] = [
     "subsets[0].ports[0].name: Required value",
   ],
   ["one port", "/api/v1/namespaces/default/endpoints", subset({ ports: [{ port: 1 }] })],
+  ...[...nowhere, ["::ffff:127.0.0.1", "loopback range (127.0.0.0/8, ::1/128)"] as const].map(
+    ([ip, range]): (typeof whole)[number] => [
+      `an endpoint at ${ip}`,
+      "/api/v1/namespaces/default/endpoints",
+      { subsets: [{ notReadyAddresses: [{ ip }] }] },
+      `subsets[0].notReadyAddresses[0].ip: Invalid value: "${ip}": may not be ${range.startsWith("unspecified") ? range : `in the ${range}`}`,
+    ],
+  ),
+  ...nowhere.map(([ip, range]): (typeof whole)[number] => [
+    `a slice to ${ip}`,
+    slices,
+    { addressType: ip.includes(":") ? "IPv6" : "IPv4", endpoints: [{ addresses: [ip] }] },
+    `endpoints[0].addresses[0]: Invalid value: "${ip}": may not be ${range.startsWith("unspecified") ? range : `in the ${range}`}`,
+  ]),
+  [
+    "an address in the other family's clothes",
+    slices,
+    { addressType: "IPv6", endpoints: [{ addresses: ["::ffff:7f00:1"] }] },
+    'endpoints[0].addresses[0]: Invalid value: "::ffff:7f00:1": must be a valid IPv6 address',
+  ],
+  [
+    "an address with a zone",
+    "/api/v1/namespaces/default/endpoints",
+    { subsets: [{ addresses: [{ ip: "fd00::1%eth0" }] }] },
+    'subsets[0].addresses[0].ip: Invalid value: "fd00::1%eth0": must be a valid IP address',
+  ],
+  [
+    "a node's name",
+    "/api/v1/namespaces/default/endpoints",
+    { subsets: [{ addresses: [{ ip: "10.0.0.1", nodeName: "A" }] }] },
+    'subsets[0].addresses[0].nodeName: Invalid value: "A": a lowercase RFC 1123 subdomain',
+  ],
+  [
+    "a protocol's name",
+    "/api/v1/namespaces/default/endpoints",
+    subset({ ports: [{ port: 1, appProtocol: "a b" }] }),
+    'subsets[0].ports[0].appProtocol: Invalid value: "a b": name part must consist of',
+  ],
+  [
+    "a domain of one part",
+    slices,
+    { addressType: "FQDN", endpoints: [{ addresses: ["web"] }] },
+    'endpoints[0].addresses[0]: Invalid value: "web": should be a domain with at least two segments separated by dots',
+  ],
+  ["a domain with its dot", slices, { addressType: "FQDN", endpoints: [{ addresses: ["web.example."] }] }],
+  [
+    "a zone twice",
+    slices,
+    slice({ endpoints: [{ addresses: ["10.0.0.1"], hints: { forZones: [{ name: "a" }, { name: "a" }] } }] }),
+    'endpoints[0].hints.forZones[1].name: Duplicate value: "a"',
+  ],
+  [
+    "too many zones",
+    slices,
+    slice({
+      endpoints: [
+        { addresses: ["10.0.0.1"], hints: { forZones: Array.from({ length: 9 }, (_, n) => ({ name: `z${n}` })) } },
+      ],
+    }),
+    "endpoints[0].hints.forZones: Too many: 9: must have at most 8 items",
+  ],
+  [
+    "a host's and a node's name, a protocol",
+    slices,
+    slice({
+      endpoints: [{ addresses: ["10.0.0.1"], hostname: "A", nodeName: "B" }],
+      ports: [{ name: "", port: 1, appProtocol: "/" }],
+    }),
+    '[endpoints[0].nodeName: Invalid value: "B": ',
+  ],
   [
     "an address of the other family",
     slices,
@@ -291,7 +373,7 @@ t.test("so are other kinds", async (t) => {
   for (const [name, path, object, says] of whole) {
     const { status, body, text } = await api.ask("POST", `${path}?dryRun=All`, { metadata: { name: "x" }, ...object });
     t.equal(status, says ? 422 : 201, `${name}: ${text.slice(0, 200)}`);
-    if (says) t.match(body.message, says, name);
+    if (says) t.ok(body.message.includes(says), `${name}: ${body.message}`);
   }
 });
 

@@ -3,9 +3,9 @@
 import { isIP } from "node:net";
 import type { Endpoints, KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { validateIp } from "../addresses.ts";
+import { validateReachableIp } from "../addresses.ts";
 import { type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
-import { dnsLabel, isPortNumber } from "../names.ts";
+import { dnsLabel, dnsSubdomain, isPortNumber, qualifiedName } from "../names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 
 const subsetsOf = (object: KubeObject) => (object as unknown as Endpoints).subsets ?? [];
@@ -36,10 +36,13 @@ export const endpoints: ResourceDefinition = {
       for (const list of ["addresses", "notReadyAddresses"] as const)
         (subset[list] ?? []).forEach((address, addressIndex) => {
           const field = `${at}.${list}[${addressIndex}]`;
-          errors.push(...validateIp(address.ip, `${field}.ip`));
           if (address.hostname)
             for (const problem of dnsLabel(address.hostname))
               errors.push(invalid(`${field}.hostname`, address.hostname, problem));
+          if (address.nodeName != null)
+            for (const problem of dnsSubdomain(address.nodeName))
+              errors.push(invalid(`${field}.nodeName`, address.nodeName, problem));
+          errors.push(...validateReachableIp(address.ip, `${field}.ip`));
         });
       const ports = subset.ports ?? [];
       ports.forEach((port, portIndex) => {
@@ -50,7 +53,10 @@ export const endpoints: ResourceDefinition = {
         if (port.protocol && !["TCP", "UDP", "SCTP"].includes(port.protocol))
           errors.push(notSupported(`${field}.protocol`, port.protocol, ["TCP", "UDP", "SCTP"]));
         if (!isPortNumber(port.port))
-          errors.push(invalid(`${at}.ports[${portIndex}].port`, port.port, "must be between 1 and 65535, inclusive"));
+          errors.push(invalid(`${field}.port`, port.port, "must be between 1 and 65535, inclusive"));
+        if (port.appProtocol != null)
+          for (const problem of qualifiedName(port.appProtocol))
+            errors.push(invalid(`${field}.appProtocol`, port.appProtocol, problem));
       });
     });
     return errors;
