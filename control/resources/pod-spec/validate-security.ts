@@ -3,6 +3,7 @@
 import type { Container, PodSpec } from "../../../plugins/kit/objects/types.ts";
 import { duplicate, type FieldErrors, invalid, notSupported, required, tooLong } from "../field-error.ts";
 import { validateDescendingPath } from "../paths.ts";
+import { validateWindowsOptions } from "./validate-windows.ts";
 
 type PodContext = NonNullable<PodSpec["securityContext"]>;
 type AppArmorProfile = NonNullable<PodContext["appArmorProfile"]>;
@@ -35,6 +36,7 @@ export function validatePodSecurity(context: PodContext | undefined, at: string,
     names.add(name);
   });
   validateSeccomp(context.seccompProfile, `${at}.seccompProfile`, errors);
+  validateWindowsOptions(context.windowsOptions, `${at}.windowsOptions`, errors);
   validateAppArmor(context.appArmorProfile, `${at}.appArmorProfile`, errors);
   for (const [name, allowed] of [
     ["supplementalGroupsPolicy", ["Merge", "Strict"]],
@@ -60,6 +62,7 @@ export function validateContainerSecurity(
     errors.push(invalid(`${at}.procMount`, context.procMount, "`hostUsers` must be false to use `Unmasked`"));
   validateSeccomp(context.seccompProfile, `${at}.seccompProfile`, errors);
   validateAppArmor(context.appArmorProfile, `${at}.appArmorProfile`, errors);
+  validateWindowsOptions(context.windowsOptions, `${at}.windowsOptions`, errors);
   if (context.allowPrivilegeEscalation !== false) return;
   if (context.privileged)
     errors.push(invalid(at, context, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"));

@@ -193,6 +193,7 @@ function withoutResize(container: Container, before: Container | undefined): Con
 /** Only cpu and memory of containers may be resized, none of them away, and the pod keeps its class. */
 export function validateResize(pod: Pod, previous: Pod): FieldErrors {
   if (previous.metadata.annotations?.[mirror] !== undefined) return [forbidden("", "static pods cannot be resized")];
+  if (previous.spec?.os?.name === "windows") return [forbidden("", "windows pods cannot be resized")];
   const next = pod.spec as PodSpec;
   const before = previous.spec as PodSpec;
   const errors = validatePodSpec(next, "spec");

@@ -11,6 +11,7 @@ import { validatePodClaims } from "./validate-claims.ts";
 import { validateContainers, validateImageSpace } from "./validate-containers.ts";
 import { validatePodSecurity } from "./validate-security.ts";
 import { validateVolumes } from "./validate-volumes.ts";
+import { validateHostProcess, validateOs } from "./validate-windows.ts";
 
 const restartPolicies = ["Always", "OnFailure", "Never"];
 const dnsPolicies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
@@ -37,6 +38,7 @@ export function validatePodSpec(spec: PodSpec | undefined, field: string): Field
   validateNames(spec, field, errors);
   validateTolerations(spec, field, errors);
   validateHostAliases(spec, field, errors);
+  validateHostProcess(spec, field, errors);
   if (spec.preemptionPolicy && !["Never", "PreemptLowerPriority"].includes(spec.preemptionPolicy))
     errors.push(notSupported(`${field}.preemptionPolicy`, spec.preemptionPolicy, ["Never", "PreemptLowerPriority"]));
   if (spec.overhead) validateRequirements({ limits: spec.overhead as Amounts }, `${field}.overhead`, errors);
@@ -134,22 +136,6 @@ function validateGates(spec: PodSpec, field: string, errors: FieldErrors): void 
     if (gates.has(gate.name)) errors.push(duplicate(at, gate.name));
     gates.add(gate.name);
   });
-}
-
-/** What a Windows container may not say is not looked for: there is no Windows node to run it. */
-function validateOs(spec: PodSpec, field: string, errors: FieldErrors): void {
-  if (!spec.os) return;
-  if (!spec.os.name) errors.push(required(`${field}.os.name`, "cannot be empty"));
-  else if (!["linux", "windows"].includes(spec.os.name))
-    errors.push(notSupported(`${field}.os`, spec.os.name, ["linux", "windows"]));
-  if (spec.os.name !== "linux") return;
-  const why = "windows options cannot be set for a linux pod";
-  if (spec.securityContext?.windowsOptions) errors.push(forbidden(`${field}.securityContext.windowsOptions`, why));
-  for (const kind of ["initContainers", "containers", "ephemeralContainers"] as const)
-    (spec[kind] ?? []).forEach((container, index) => {
-      if (container.securityContext?.windowsOptions)
-        errors.push(forbidden(`${field}.${kind}[${index}].securityContext.windowsOptions`, why));
-    });
 }
 
 function validateTolerations(spec: PodSpec, field: string, errors: FieldErrors): void {
