@@ -62,8 +62,12 @@ export const deploymentController: ControllerFactory = (context) => {
     return pods.list(namespace).some((pod) => uids.has(controllerOf(pod)?.uid ?? "") && !isTerminal(pod));
   }
 
-  /** Pods beyond what their sets ask for, which nobody has deleted yet. */
+  /**
+   * Pods beyond what their sets ask for, which nobody has deleted yet. Unbounded while a set has not acted on its newest size: it may
+   * still be making pods for the one before.
+   */
   function leavingPods(sets: readonly ReplicaSet[], namespace: string): number {
+    if (!sets.every(hasActed)) return Number.POSITIVE_INFINITY;
     const running = new Map(sets.map((set) => [set.metadata.uid, 0]));
     for (const pod of pods.list(namespace)) {
       const uid = controllerOf(pod)?.uid;
@@ -200,6 +204,10 @@ export const deploymentController: ControllerFactory = (context) => {
     },
   };
 };
+
+function hasActed({ metadata, status }: ReplicaSet): boolean {
+  return metadata.deletionTimestamp !== undefined || (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+}
 
 /** When to look again only to notice that the progress deadline has passed. */
 function msUntilDeadline(deployment: Deployment, status: DeploymentStatus, now: number): number | undefined {
