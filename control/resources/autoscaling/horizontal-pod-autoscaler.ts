@@ -85,11 +85,21 @@ function validate(object: KubeObject): FieldErrors {
   return errors;
 }
 
+function validateStatus(object: KubeObject): FieldErrors {
+  const errors: FieldErrors = [];
+  for (const name of ["currentReplicas", "desiredReplicas"] as const) {
+    const count = statusOf(object)[name] ?? 0;
+    if (count < 0) errors.push(invalid(`status.${name}`, count, "must be greater than or equal to 0"));
+  }
+  return errors;
+}
+
 export const autoscalersV2: ResourceDefinition = {
   ...shared,
   version: "v2",
   cells,
   validate,
+  validateStatus,
   defaults(object) {
     object.spec ??= {};
     const spec = specOf(object);
@@ -117,6 +127,7 @@ export const autoscalersV1: ResourceDefinition = {
   storage: { group: "autoscaling", plural: "horizontalpodautoscalers" },
   cells: (object, now) => cells(toV2(object), now),
   validate: (object) => validate(object),
+  validateStatus,
   defaults(object) {
     object.spec ??= {};
     setDefault(specOf(object), "minReplicas", 1);

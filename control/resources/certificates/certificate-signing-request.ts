@@ -2,9 +2,9 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { deepEqual } from "../equal.ts";
-import { type FieldErrors, forbidden, invalid, required } from "../field-error.ts";
+import { type FieldErrors, invalid, required } from "../field-error.ts";
 import { age, ageColumn, column, humanDuration, nameColumn } from "../print.ts";
+import { type RequestStatus, validateApproval, validateRequestStatus } from "./validate-status.ts";
 
 interface RequestSpec {
   request?: string;
@@ -17,16 +17,9 @@ interface RequestSpec {
   extra?: Record<string, string[]>;
 }
 
-interface Condition {
-  type: string;
-  status?: string;
-  lastUpdateTime?: string;
-  lastTransitionTime?: string;
-}
-
 const specOf = (object: KubeObject) => (object.spec ?? {}) as RequestSpec;
-const conditionsOf = (object: KubeObject) =>
-  ((object.status as { conditions?: Condition[] } | undefined)?.conditions ?? []) as Condition[];
+const statusOf = (object: KubeObject) => (object.status ?? {}) as RequestStatus;
+const conditionsOf = (object: KubeObject) => statusOf(object).conditions ?? [];
 
 export const certificateSigningRequests: ResourceDefinition = {
   group: "certificates.k8s.io",
@@ -104,13 +97,7 @@ export const certificateSigningRequests: ResourceDefinition = {
       );
     return errors;
   },
-  validateStatus(object, previous) {
-    const before = previous.status as { certificate?: string } | undefined;
-    const next = object.status as { certificate?: string } | undefined;
-    if (before?.certificate && before.certificate !== next?.certificate)
-      return [forbidden("status.certificate", "existing certificate cannot be modified")];
-    return sameDecisions(object, previous);
-  },
+  validateStatus: (object, previous) => validateRequestStatus(statusOf(object), statusOf(previous)),
   parts: {
     approval: {
       verbs: ["get", "patch", "update"],
@@ -125,36 +112,10 @@ export const certificateSigningRequests: ResourceDefinition = {
         previous.status = { ...(previous.status as object | undefined), conditions };
         return previous;
       },
-      validate(next, previous) {
-        const types = new Set(conditionsOf(next).map((one) => one.type));
-        const errors: FieldErrors = [];
-        if (types.has("Approved") && types.has("Denied"))
-          errors.push(invalid("status.conditions", "Denied", "Approved and Denied conditions are mutually exclusive"));
-        for (const decided of ["Approved", "Denied"])
-          if (conditionsOf(previous).some((one) => one.type === decided) && !types.has(decided))
-            errors.push(
-              forbidden("status.conditions", `updates may not remove a condition of type ${JSON.stringify(decided)}`),
-            );
-        return errors;
-      },
+      validate: (next, previous) => validateApproval(statusOf(next), statusOf(previous)),
     },
   },
 };
-
-/** The signer may not decide; that is what approval is for. */
-function sameDecisions(object: KubeObject, previous: KubeObject): FieldErrors {
-  return ["Approved", "Denied"]
-    .filter((type) => {
-      const find = (one: KubeObject) => conditionsOf(one).filter((condition) => condition.type === type);
-      return !deepEqual(find(object), find(previous));
-    })
-    .map((type) =>
-      forbidden(
-        "status.conditions",
-        `updates may not add, change or remove a condition of type ${JSON.stringify(type)}`,
-      ),
-    );
-}
 
 function conditionText(object: KubeObject): string {
   const types = new Set(conditionsOf(object).map((one) => one.type));
@@ -163,6 +124,6 @@ function conditionText(object: KubeObject): string {
   else if (types.has("Approved")) words.push("Approved");
   else words.push("Pending");
   if (types.has("Failed")) words.push("Failed");
-  if ((object.status as { certificate?: string } | undefined)?.certificate) words.push("Issued");
+  if (statusOf(object).certificate) words.push("Issued");
   return words.join(",");
 }

@@ -6,6 +6,7 @@ import type { ResourceDefinition } from "../definition.ts";
 import { duplicate, type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
 import { labelValue, qualifiedName } from "../names.ts";
 import { age, ageColumn, column, nameColumn, wideColumn } from "../print.ts";
+import { validateNodeAmounts, validateNodeStatus } from "./validate-node-status.ts";
 
 const asNode = (object: KubeObject): Node => object as unknown as Node;
 const taintEffects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
@@ -51,7 +52,7 @@ export const nodes: ResourceDefinition = {
   },
   validate(object, previous) {
     const node = asNode(object);
-    const errors = validateTaints(node);
+    const errors = [...validateTaints(node), ...(previous ? validateNodeStatus(node) : validateNodeAmounts(node))];
     const cidrs = node.spec?.podCIDRs ?? [];
     cidrs.forEach((cidr, index) => errors.push(...validateCidr(cidr, `spec.podCIDRs[${index}]`)));
     if (new Set(cidrs.map((cidr) => cidr.includes(":"))).size < cidrs.length)
@@ -63,6 +64,7 @@ export const nodes: ResourceDefinition = {
       errors.push(forbidden("spec.providerID", 'node updates may not change providerID except from "" to valid'));
     return errors;
   },
+  validateStatus: (object) => validateNodeStatus(asNode(object)),
 };
 
 function statusText(node: Node): string {

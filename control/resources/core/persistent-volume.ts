@@ -16,6 +16,7 @@ import {
   validateDriverName,
   validatePositive,
 } from "./claim-spec.ts";
+import { validateClaimStatus } from "./validate-claim-status.ts";
 
 const asVolume = (object: KubeObject) => object as unknown as PersistentVolume;
 const asClaim = (object: KubeObject) => object as unknown as PersistentVolumeClaim;
@@ -217,4 +218,5 @@ export const persistentVolumeClaims: ResourceDefinition = {
       );
     return errors;
   },
+  validateStatus: (object) => validateClaimStatus(asClaim(object)),
 };

@@ -10,6 +10,7 @@ import type { ServiceAllocator } from "./allocator.ts";
 import { keepFamilies } from "./families.ts";
 import { reserveFor } from "./reserve.ts";
 import { isExternallyAccessible, validateService } from "./validate.ts";
+import { defaultServiceStatus, validateServiceStatus } from "./validate-status.ts";
 
 type Spec = NonNullable<Service["spec"]>;
 
@@ -58,12 +59,14 @@ export function servicesWith(allocator: ServiceAllocator): ResourceDefinition {
       object.spec ??= {};
       defaultSpec(asService(object).spec as NonNullable<Service["spec"]>);
       object.status ??= { loadBalancer: {} };
+      defaultServiceStatus(asService(object));
     },
     prepareCreate(object) {
       object.status = { loadBalancer: {} };
     },
     prepareUpdate: (object, previous) => keepAllocated(asService(object), asService(previous)),
     validate: (object, previous) => validateService(asService(object), previous && asService(previous)),
+    validateStatus: (object) => validateServiceStatus(asService(object)),
     reserve: (object) => reserveFor(allocator, object),
   };
 }

@@ -1,0 +1,38 @@
+// Validation of what a load balancer says of a service.
+
+import { isIP } from "node:net";
+import type { Service } from "../../../plugins/kit/objects/types.ts";
+import { validateIp } from "../addresses.ts";
+import { type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { dnsSubdomain } from "../names.ts";
+
+type Ingress = NonNullable<NonNullable<NonNullable<Service["status"]>["loadBalancer"]>["ingress"]>[number];
+
+const ipModes = ["Proxy", "VIP"];
+
+/** An address that a balancer does not describe is one that packets keep on their way to the node. */
+export function defaultServiceStatus({ spec, status }: Service): void {
+  if (spec?.type !== "LoadBalancer") return;
+  for (const ingress of status?.loadBalancer?.ingress ?? []) if (ingress.ip) ingress.ipMode ??= "VIP";
+}
+
+export function validateServiceStatus({ spec, status }: Service): FieldErrors {
+  const errors: FieldErrors = [];
+  const all = status?.loadBalancer?.ingress ?? [];
+  const field = "status.loadBalancer.ingress";
+  if (spec?.type !== "LoadBalancer" && all.length > 0)
+    errors.push(forbidden(field, "may only be used when `spec.type` is 'LoadBalancer'"));
+  else all.forEach((ingress, index) => validateIngress(ingress, `${field}[${index}]`, errors));
+  return errors;
+}
+
+function validateIngress({ ip, ipMode, hostname }: Ingress, at: string, errors: FieldErrors): void {
+  if (ip) errors.push(...validateIp(ip, `${at}.ip`));
+  if (ipMode == null) {
+    if (ip) errors.push(required(`${at}.ipMode`, "must be specified when `ip` is set"));
+  } else if (!ip) errors.push(forbidden(`${at}.ipMode`, "may not be specified when `ip` is not set"));
+  else if (!ipModes.includes(ipMode)) errors.push(notSupported(`${at}.ipMode`, ipMode, ipModes));
+  if (!hostname) return;
+  for (const problem of dnsSubdomain(hostname)) errors.push(invalid(`${at}.hostname`, hostname, problem));
+  if (isIP(hostname) !== 0) errors.push(invalid(`${at}.hostname`, hostname, "must be a DNS name, not an IP address"));
+}

@@ -1,0 +1,229 @@
+// What is wrong with a status, told by field as upstream tells it.
+
+import t from "tap";
+import { type Json, startApi } from "../../test/harness/api-server.ts";
+
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+const ingress = (more: Json) => ({ loadBalancer: { ingress: [more] } });
+const first = "status.loadBalancer.ingress[0]";
+const conditions = (...types: string[]) => ({ conditions: types.map((type) => ({ type, status: "True" })) });
+const certificate = (text: string) => ({ certificate: base64(text) });
+
+/** The status, and what is said of it; nothing when it is right. They follow one another. */
+type Row = [name: string, status: Json, says?: string];
+
+interface Kind {
+  readonly path: string;
+  readonly object: Json;
+  readonly rows: Row[];
+  readonly subresource?: string;
+}
+
+const kinds: Record<string, Kind> = {
+  "a balanced service": {
+    path: "/api/v1/namespaces/default/services",
+    object: { spec: { type: "LoadBalancer", ports: [{ port: 80 }] } },
+    rows: [
+      ["an address", ingress({ ip: "1.2.3" }), `${first}.ip: Invalid value: "1.2.3": must be a valid IP address`],
+      [
+        "a mode",
+        ingress({ ip: "192.0.2.1", ipMode: "Fax" }),
+        `${first}.ipMode: Unsupported value: "Fax": supported values: "Proxy", "VIP"`,
+      ],
+      [
+        "a mode of nothing",
+        ingress({ hostname: "a.b", ipMode: "VIP" }),
+        `${first}.ipMode: Forbidden: may not be specified when \`ip\` is not set`,
+      ],
+      ["a name", ingress({ hostname: "A" }), `${first}.hostname: Invalid value: "A": a lowercase RFC 1123 subdomain`],
+      [
+        "an address as a name",
+        ingress({ hostname: "192.0.2.1" }),
+        `${first}.hostname: Invalid value: "192.0.2.1": must be a DNS name, not an IP address`,
+      ],
+      ["an address without a mode", ingress({ ip: "192.0.2.1" })],
+    ],
+  },
+  "another service": {
+    path: "/api/v1/namespaces/default/services",
+    object: { spec: { ports: [{ port: 80 }] } },
+    rows: [
+      [
+        "balanced",
+        ingress({ ip: "192.0.2.1" }),
+        "status.loadBalancer.ingress: Forbidden: may only be used when `spec.type` is 'LoadBalancer'",
+      ],
+    ],
+  },
+  "a node": {
+    path: "/api/v1/nodes",
+    object: { status: { capacity: { cpu: "1" } } },
+    rows: [
+      [
+        "less than nothing",
+        { capacity: { cpu: "-1" } },
+        'status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0',
+      ],
+      [
+        "half a pod",
+        { allocatable: { pods: "1.5" } },
+        'status.allocatable.pods: Invalid value: "1500m": must be an integer',
+      ],
+      [
+        "an address twice",
+        {
+          addresses: [
+            { type: "InternalIP", address: "192.0.2.1" },
+            { type: "InternalIP", address: "192.0.2.1" },
+          ],
+        },
+        "status.addresses[1]: Duplicate value",
+      ],
+      [
+        "right",
+        {
+          capacity: { cpu: "1500m", pods: "110" },
+          addresses: [
+            { type: "InternalIP", address: "192.0.2.1" },
+            { type: "ExternalIP", address: "192.0.2.1" },
+          ],
+        },
+      ],
+    ],
+  },
+  "a claim": {
+    path: "/api/v1/namespaces/default/persistentvolumeclaims",
+    object: { spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } },
+    rows: [
+      [
+        "less than nothing",
+        { capacity: { storage: "-1" } },
+        'status.capacity[storage]: Invalid value: "-1": must be a valid resource quantity',
+      ],
+      [
+        "how far it is",
+        { allocatedResourceStatuses: { storage: "Soon" } },
+        'status.allocatedResourceStatus: Unsupported value: "storage": supported values: "ControllerResizeInProgress"',
+      ],
+      [
+        "what it gets",
+        { allocatedResources: { cpu: "1" } },
+        'status.allocatedResources: Unsupported value: "cpu": supported values: "storage"',
+      ],
+      [
+        "right",
+        {
+          phase: "Bound",
+          capacity: { storage: "1Gi" },
+          allocatedResources: { storage: "2Gi", "example.com/iops": "3" },
+          allocatedResourceStatuses: { storage: "NodeResizePending" },
+        },
+      ],
+    ],
+  },
+  "an autoscaler": {
+    path: "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
+    object: { spec: { maxReplicas: 2, scaleTargetRef: { kind: "Deployment", name: "a", apiVersion: "apps/v1" } } },
+    rows: [
+      [
+        "less than none",
+        { currentReplicas: -1, desiredReplicas: -2 },
+        "[status.currentReplicas: Invalid value: -1: must be greater than or equal to 0, status.desiredReplicas: Invalid value: -2",
+      ],
+      ["right", { currentReplicas: 1, desiredReplicas: 2 }],
+    ],
+  },
+  "a request's approval": {
+    path: "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+    subresource: "approval",
+    object: {
+      spec: { request: base64("-----BEGIN CERTIFICATE REQUEST-----"), signerName: "a.b/c", usages: ["client auth"] },
+    },
+    rows: [
+      ["of no type", conditions(""), "status.conditions[0].type: Required value"],
+      ["twice", conditions("Approved", "Approved"), 'status.conditions[1].type: Duplicate value: "Approved"'],
+      [
+        "both ways",
+        conditions("Approved", "Denied"),
+        'status.conditions[1].type: Invalid value: "Denied": Approved and Denied conditions are mutually exclusive',
+      ],
+      [
+        "not",
+        { conditions: [{ type: "Approved", status: "False" }] },
+        'status.conditions[0].status: Unsupported value: "False": supported values: "True"',
+      ],
+      ["approved", conditions("Approved")],
+      [
+        "taken back",
+        { conditions: [] },
+        'status.conditions: Forbidden: updates may not remove a condition of type "Approved"',
+      ],
+    ],
+  },
+  "a request": {
+    path: "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+    object: {
+      spec: { request: base64("-----BEGIN CERTIFICATE REQUEST-----"), signerName: "a.b/c", usages: ["client auth"] },
+    },
+    rows: [
+      [
+        "decided by its signer",
+        conditions("Denied"),
+        'status.conditions: Forbidden: updates may not add a condition of type "Denied"',
+      ],
+      [
+        "no certificate",
+        certificate("none"),
+        'status.certificate: Invalid value: "<certificate data>": must contain at least one CERTIFICATE PEM block',
+      ],
+      [
+        "a key",
+        certificate("-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n"),
+        'only CERTIFICATE PEM blocks are allowed, found "PRIVATE KEY"',
+      ],
+      [
+        "nothing inside",
+        certificate("-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"),
+        'status.certificate: Invalid value: "<certificate data>": ',
+      ],
+      ["failed", conditions("Failed")],
+      [
+        "failed no more",
+        { conditions: [] },
+        'status.conditions: Forbidden: updates may not remove a condition of type "Failed"',
+      ],
+    ],
+  },
+};
+
+t.test("a status is refused by field, and taken when it is right", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  let count = 0;
+  for (const [kind, { path, object, rows, subresource = "status" }] of Object.entries(kinds)) {
+    const name = `x${count++}`;
+    const made = await api.ask("POST", path, { metadata: { name }, ...object });
+    t.equal(made.status, 201, `${kind}: ${made.text.slice(0, 300)}`);
+    for (const [row, status, says] of rows) {
+      const { spec } = (await api.ask("GET", `${path}/${name}`)).body;
+      const put = { metadata: { name }, spec, status };
+      const asked = await api.ask("PUT", `${path}/${name}/${subresource}`, put);
+      t.equal(asked.status, says ? 422 : 200, `${kind}: ${row}: ${asked.text.slice(0, 300)}`);
+      if (says) t.ok(asked.body.message.includes(says), `${kind}: ${row}: ${asked.body.message}`);
+    }
+  }
+});
+
+t.test("an address of a balancer is one that packets keep, unless it says otherwise", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const path = "/api/v1/namespaces/default/services";
+  const spec = { type: "LoadBalancer", ports: [{ port: 80 }] };
+  await api.ask("POST", path, { metadata: { name: "x" }, spec });
+  const { body } = await api.ask("PUT", `${path}/x/status`, {
+    metadata: { name: "x" },
+    spec,
+    status: ingress({ ip: "192.0.2.1" }),
+  });
+  t.same(body.status.loadBalancer.ingress, [{ ip: "192.0.2.1", ipMode: "VIP" }]);
+});
