@@ -93,6 +93,8 @@ export interface ResourceDefinition {
   readonly newStatus?: Readonly<Record<string, unknown>>;
   /** Status given at creation is kept (nodes report themselves so). */
   readonly keepsStatusOnCreate?: boolean;
+  /** Puts back what a status update left out and may not remove. */
+  prepareStatus?(object: KubeObject, previous: KubeObject): void;
   validateStatus?(object: KubeObject, previous: KubeObject): FieldErrors;
   /** Only status itself is taken from a status update (custom resources), not labels and annotations. */
   readonly statusOnly?: boolean;

@@ -9,6 +9,16 @@ const first = "status.loadBalancer.ingress[0]";
 const conditions = (...types: string[]) => ({ conditions: types.map((type) => ({ type, status: "True" })) });
 const certificate = (text: string) => ({ certificate: base64(text) });
 
+const at = (second: number) => `2026-01-01T00:00:0${second}Z`;
+const done = {
+  startTime: at(1),
+  completionTime: at(2),
+  succeeded: 3,
+  failed: 1,
+  completedIndexes: "0-2",
+  ...conditions("Complete", "SuccessCriteriaMet"),
+};
+
 /** The status, and what is said of it; nothing when it is right. They follow one another. */
 type Row = [name: string, status: Json, says?: string];
 
@@ -119,6 +129,115 @@ const kinds: Record<string, Kind> = {
           allocatedResourceStatuses: { storage: "NodeResizePending" },
         },
       ],
+    ],
+  },
+  "a pod": {
+    path: "/api/v1/namespaces/default/pods",
+    object: { spec: { containers: [{ name: "a", image: "x" }] } },
+    rows: [
+      [
+        "a condition",
+        conditions("a b"),
+        'metadata.conditions[0].Type: Invalid value: "a b": name part must consist of',
+      ],
+      [
+        "a node's name",
+        { nominatedNodeName: "A" },
+        'status.nominatedNodeName: Invalid value: "A": a lowercase RFC 1123 subdomain',
+      ],
+      ["another class", { qosClass: "Guaranteed" }, 'status.qosClass: Invalid value: "Guaranteed": field is immutable'],
+      [
+        "a claim",
+        { resourceClaimStatuses: [{ name: "a" }] },
+        'status.resourceClaimStatuses[0].name: Invalid value: "a": must match the name of an entry in `spec.resourceClaims`',
+      ],
+      ["an address", { podIPs: [{ ip: "a" }] }, 'status.podIPs[0]: Invalid value: "a": must be a valid IP address'],
+      [
+        "two addresses of a family",
+        { podIPs: [{ ip: "192.0.2.1" }, { ip: "192.0.2.2" }] },
+        "may specify no more than one IP for each IP family",
+      ],
+      [
+        "another host",
+        { hostIP: "192.0.2.1", hostIPs: [{ ip: "192.0.2.2" }] },
+        'status.hostIPs[0].ip: Invalid value: "192.0.2.2": must be equal to `hostIP`',
+      ],
+      [
+        "right",
+        {
+          ...conditions("Ready", "example.com/gate"),
+          hostIP: "192.0.2.1",
+          hostIPs: [{ ip: "192.0.2.1" }],
+          podIP: "10.0.0.1",
+          podIPs: [{ ip: "10.0.0.1" }, { ip: "fd00::1" }],
+        },
+      ],
+    ],
+  },
+  "a job": {
+    path: "/apis/batch/v1/namespaces/default/jobs",
+    object: {
+      spec: {
+        completions: 3,
+        completionMode: "Indexed",
+        template: { spec: { restartPolicy: "Never", containers: [{ name: "a", image: "x" }] } },
+      },
+    },
+    rows: [
+      ["less than none", { active: -1 }, "status.active: Invalid value: -1: must be greater than or equal to 0"],
+      ["ready without being", { ready: 1 }, "status.ready: Invalid value: 1: cannot set more ready pods than active"],
+      [
+        "a pod counted twice",
+        { uncountedTerminatedPods: { succeeded: ["a"], failed: ["a"] } },
+        'status.uncountedTerminatedPods.failed[0]: Duplicate value: "a"',
+      ],
+      [
+        "indexes",
+        { completedIndexes: "1,0" },
+        "error parsing completedIndexes: non-increasing order, previous: 1, current: 0",
+      ],
+      ["an index", { completedIndexes: "0-3" }, 'error parsing completedIndexes: too large index: "3"'],
+      ["failed indexes", { failedIndexes: "0" }, "cannot set non-null failedIndexes when backoffLimitPerIndex is null"],
+      [
+        "an end out of nothing",
+        { ...conditions("Complete") },
+        "status.conditions: Invalid value: cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
+      ],
+      [
+        "an end without a start",
+        conditions("Failed", "FailureTarget"),
+        "status.startTime: Required value: startTime is required for finished job",
+      ],
+      [
+        "an end of no end",
+        { completionTime: at(2) },
+        "cannot set completionTime when there is no Complete=True condition",
+      ],
+      ["under way", { startTime: at(1), active: 1, ready: 1, succeeded: 1, failed: 1, completedIndexes: "0" }],
+      [
+        "another start",
+        { startTime: at(2), succeeded: 1, failed: 1 },
+        "status.startTime: Required value: startTime cannot be removed for unsuspended job",
+      ],
+      [
+        "fewer failed",
+        { startTime: at(1), succeeded: 1 },
+        "status.failed: Invalid value: 0: cannot decrease the failed counter",
+      ],
+      [
+        "fewer done",
+        { startTime: at(1), failed: 1 },
+        "status.succeeded: Invalid value: 0: cannot decrease the succeeded counter",
+      ],
+      ["an end before the start", { ...done, completionTime: at(0) }, "completionTime cannot be set before startTime"],
+      [
+        "an end with work left",
+        { ...done, active: 1 },
+        "status.active: Invalid value: 1: active>0 is invalid for finished job",
+      ],
+      ["done", done],
+      ["done otherwise", { ...done, completionTime: at(3) }, "completionTime cannot be mutated"],
+      ["not done", { ...done, conditions: [] }, "cannot disable the terminal Complete=True condition"],
     ],
   },
   "an autoscaler": {

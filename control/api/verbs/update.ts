@@ -114,8 +114,10 @@ async function makeNext(scope: Scope, update: Update, current: Entry): Promise<K
   const context = { user: scope.user, now: scope.services.clock.now() };
   const part = subresource === "" || subresource === "status" ? undefined : definition.parts?.[subresource];
   if (part) next = part.prepare(next, copyOf(definition, current), context);
-  else if (subresource === "status") next = statusUpdate(definition, next, copyOf(definition, current));
-  else keepStatus(definition, next, previous);
+  else if (subresource === "status") {
+    next = statusUpdate(definition, next, copyOf(definition, current));
+    definition.prepareStatus?.(next, previous);
+  } else keepStatus(definition, next, previous);
   (update.track ?? trackUpdate)(scope, next, previous);
   const admitted = { operation: "UPDATE" as const, object: next, oldObject: previous, options: update.options };
   await mutate(scope, admitted);

@@ -6,6 +6,7 @@ import { type LabelSelector, selectorText } from "../label-selector.ts";
 import { setDefault } from "../pod-spec/defaults.ts";
 import { defaultTemplate, type PodTemplate, templateCells, templateColumns } from "../pod-template.ts";
 import { validateJob, validateJobUpdate } from "./validate-job.ts";
+import { type JobState, validateJobStatus } from "./validate-job-status.ts";
 import { age, ageColumn, column, humanDuration, nameColumn, since } from "../print.ts";
 
 export interface FailureRule {
@@ -64,6 +65,8 @@ function defaultJobSpec(spec: JobSpec): void {
   defaultTemplate(spec.template);
 }
 
+const stateOf = ({ spec, status }: KubeObject) => ({ spec: spec ?? {}, status: status ?? {} }) as JobState;
+
 export const jobs: ResourceDefinition = {
   group: "batch",
   version: "v1",
@@ -107,6 +110,7 @@ export const jobs: ResourceDefinition = {
     selectOwnPods(object);
     object.status = {};
   },
+  validateStatus: (object, previous) => validateJobStatus(stateOf(object), stateOf(previous)),
   validate: (object, previous) =>
     previous ? [...validateJob(object), ...validateJobUpdate(object, previous)] : validateJob(object),
 };

@@ -11,6 +11,7 @@ import {
 } from "../pod-spec/validate-update.ts";
 import { podCells, podColumns } from "./pod-print.ts";
 import { qosClass } from "./pod-qos.ts";
+import { validatePodStatus } from "./validate-pod-status.ts";
 
 const asPod = (object: KubeObject): Pod => object as unknown as Pod;
 
@@ -63,6 +64,12 @@ export const pods: ResourceDefinition = {
     const pod = asPod(object);
     return previous ? validatePodUpdate(pod, asPod(previous)) : validatePodCreate(pod);
   },
+  prepareStatus(object, previous) {
+    const known = asPod(previous).status?.qosClass;
+    if (known && !asPod(object).status?.qosClass)
+      object.status = { ...(object.status as object | undefined), qosClass: known };
+  },
+  validateStatus: (object, previous) => validatePodStatus(asPod(object), asPod(previous)),
   graceSeconds(object, asked) {
     const { spec, status } = asPod(object);
     let grace = asked ?? spec?.terminationGracePeriodSeconds ?? 30;
