@@ -393,6 +393,10 @@ t.test("computeStatus() shows addresses", async (t) => {
   t.match(status, { hostIP: "192.168.1.5", podIP: "10.1.0.2", podIPs: [{ ip: "10.1.0.2" }] });
   const host = compute({ pod: pod({ hostNetwork: true }) });
   t.equal(host.podIP, "192.168.1.5");
+  const many = compute({ pod: pod({ hostNetwork: true }), hostIps: ["192.168.1.5", "192.168.1.6", "fd00::5"] });
+  const firsts = [{ ip: "192.168.1.5" }, { ip: "fd00::5" }];
+  t.match(many, { hostIPs: firsts, podIPs: firsts }, "one of each family");
+  t.equal(many.podIPs?.length, 2);
   const over = compute({ pod: pod({}, { phase: "Succeeded" }), previous: status });
   t.equal(over.podIP, "10.1.0.2");
 });

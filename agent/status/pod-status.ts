@@ -94,13 +94,19 @@ function stamp(
 }
 
 function addressesOf(input: StatusInput, previous: PodStatus): Partial<PodStatus> {
-  const hostIPs = input.hostIps.map((ip) => ({ ip }));
+  const hostIPs = onePerFamily(input.hostIps).map((ip) => ({ ip }));
   const host: Partial<PodStatus> = hostIPs[0] ? { hostIP: hostIPs[0].ip, hostIPs } : {};
   const own = input.pod.spec.hostNetwork ? input.hostIps : (input.observed?.sandboxes[0]?.ips ?? []);
   // A pod that is over keeps showing the address it had.
   const ips = own.length > 0 || !isOver(input) ? own : (previous.podIPs ?? []).map(({ ip }) => ip);
   const first = ips[0];
-  return first ? { ...host, podIP: first, podIPs: ips.map((ip) => ({ ip })) } : host;
+  return first ? { ...host, podIP: first, podIPs: onePerFamily(ips).map((ip) => ({ ip })) } : host;
+}
+
+/** The API takes no more, and the first of a family is the one that is meant. */
+function onePerFamily(ips: readonly string[]): string[] {
+  const families = ips.map((ip) => ip.includes(":"));
+  return ips.filter((_, index) => families.indexOf(families[index] === true) === index);
 }
 
 function isOver(input: StatusInput): boolean {
