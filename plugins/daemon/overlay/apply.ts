@@ -72,10 +72,10 @@ export async function connectedPrefixes(routes: NetlinkSocket, device: string): 
     .map(({ prefix }) => prefix);
 }
 
-/** The link that carries the address, and so the tunnel. */
+/** The link that carries the address, and so the tunnel. A node without a network has only the loopback, which leads nowhere. */
 async function underlay(routes: NetlinkSocket, local: Address): Promise<Link | undefined> {
   const owner = (await listAddresses(routes)).find(({ prefix }) => isSameAddress(prefix.address, local));
-  return owner && (await listLinks(routes)).find(({ index }) => index === owner.index);
+  return owner && (await listLinks(routes)).find(({ index, name }) => index === owner.index && name !== "lo");
 }
 
 /** Returns the largest packet that reaches the pods of all other nodes uncut; undefined while that is not known. */

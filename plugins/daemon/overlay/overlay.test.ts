@@ -68,6 +68,20 @@ t.test("planOverlay() waits for its own address and ignores a CIDR given twice",
   t.match(tunnelMac("a"), /^.[26ae]:/);
 });
 
+t.test("a node without a network knows of no packet size", { skip: noNetworkReason() }, async (t) => {
+  await playHost();
+  const netns = testNetns(t);
+  const kernel = inNetns(netns, () => {
+    const opened = openKernel();
+    void opened.host;
+    return opened;
+  });
+  t.teardown(() => kernel.close());
+  await kernel.host.setLink((await kernel.host.getLink("lo")).index, { up: true });
+  const plan = planOverlay([siteOf(node("alone", ["127.0.0.1"], ["10.42.1.0/24"]))], "alone", "auto", []);
+  t.equal(await inNetns(netns, () => applyOverlay(plan, overlaySettings)), undefined);
+});
+
 t.test("three nodes on a kernel", { skip: noNetworkReason() }, async (t) => {
   await playHost();
   const dir = mkdtempSync(join(tmpdir(), "skiff-overlay-"));
