@@ -23,7 +23,9 @@ interface LimitRange extends KubeObject {
 
 export const limitRanger = step("LimitRanger", (tools) => ({
   handles: (request) =>
-    isWriteOf(request, "", "pods", "CREATE") || isWriteOf(request, "", "persistentvolumeclaims", "CREATE", "UPDATE"),
+    isWriteOf(request, "", "pods", "CREATE") ||
+    isResize(request) ||
+    isWriteOf(request, "", "persistentvolumeclaims", "CREATE", "UPDATE"),
   mutate(request) {
     if (request.resource !== "pods") return;
     const pod = request.object as unknown as Pod;
@@ -36,6 +38,10 @@ export const limitRanger = step("LimitRanger", (tools) => ({
     if (complaints.length > 0) throw refuse(request, joined(complaints));
   },
 }));
+
+/** A pod that runs may be given other resources in place; they are held to the same bounds. */
+const isResize = ({ group, resource, subresource, operation }: AdmissionRequest) =>
+  group === "" && resource === "pods" && subresource === "resize" && operation === "UPDATE";
 
 const rangesIn = ({ namespace }: AdmissionRequest, { view }: Tools) =>
   view.informer<LimitRange>({ group: "", plural: "limitranges" }).list(namespace);

@@ -212,6 +212,12 @@ t.test("LimitRanger fills in defaults, notes them, and refuses what is out of bo
   ];
   for (const [name, resources, message] of wrong)
     await t.rejects(resolve(resources), { code: "forbidden", message }, name);
+  const bigger = podOf({ containers: [{ name: "a", image: "i", resources: { limits: { cpu: "2" } } }] });
+  await t.rejects(
+    admit(createRequest(bigger, { ...pods, subresource: "resize", operation: "UPDATE" })),
+    { code: "forbidden", message: /maximum cpu usage per Container is 1, but limit is 2/ },
+    "resized in place",
+  );
   range({ type: "Pod", max: { memory: "1Gi" } });
   await t.rejects(resolve({ limits: { memory: "2Gi" }, requests: { memory: "1Gi" } }), {
     message: /maximum memory usage per Pod is 1Gi, but limit is 2Gi/,

@@ -3,6 +3,7 @@
 import type { AdmissionRequest } from "../kit/admission.ts";
 import { type AdmissionPlugin, admissionKind } from "../kit/admission.ts";
 import type { Call } from "../kit/call.ts";
+import { WebhookReach } from "../kit/client-config.ts";
 import { clusterViewKind } from "../kit/cluster-view.ts";
 import { Fault, toFault } from "../kit/fault.ts";
 import type { KubeObject } from "../kit/objects/types.ts";
@@ -11,7 +12,6 @@ import type { Host, Plugin } from "../kit/plugin.ts";
 import { statusFault } from "../kit/status-fault.ts";
 import { askWebhook, type WebhookTools } from "./webhooks/call-webhook.ts";
 import { hasWebhooks, matchingWebhooks, type Webhook } from "./webhooks/configuration.ts";
-import { WebhookReach } from "./webhooks/reach.ts";
 
 function open(host: Host<undefined>): WebhookTools {
   const [view] = host.all(clusterViewKind);

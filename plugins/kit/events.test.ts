@@ -50,6 +50,13 @@ t.test("EventRecorder counts a repeated event on the same object", async (t) => 
   t.match(events()[0], { count: 3, firstTimestamp: "2026-01-02T03:04:05Z", lastTimestamp: "2026-01-02T03:06:05Z" });
 });
 
+t.test("EventRecorder tells when it happened, where that is not now", async (t) => {
+  const { recorder, events, clock } = start();
+  recorder.event(pod, "Normal", "Scheduled", "assigned", { at: clock.now() - 2000 });
+  await recorder.flush();
+  t.match(events()[0], { firstTimestamp: "2026-01-02T03:04:03Z", lastTimestamp: "2026-01-02T03:04:03Z" });
+});
+
 t.test("EventRecorder writes anew what the server has forgotten", async (t) => {
   const { recorder, events, api } = start();
   recorder.event(pod, "Warning", "BackOff", "again");

@@ -64,14 +64,15 @@ export class EventRecorder {
     this.#options = options;
   }
 
+  /** `at` is when it happened, for what is told only after its effects may have shown; now when absent. */
   event(
     subject: EventSubject,
     type: "Normal" | "Warning",
     reason: string,
     message: string,
-    options: { fieldPath?: string } = {},
+    options: { fieldPath?: string; at?: number } = {},
   ): void {
-    const at = this.#options.clock.now();
+    const at = options.at ?? this.#options.clock.now();
     if (this.#stop.signal.aborted || !this.#isAllowed(subject, at)) return;
     const combined = this.#isOneOfMany(subject, type, reason, message, at);
     const told = combined ? `(combined from similar events): ${message}` : message;

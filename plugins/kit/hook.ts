@@ -17,6 +17,11 @@ export interface PodHook {
   readonly name: string;
   /** Before the sandbox is made; called again on every attempt. What it throws keeps the pod waiting, with an event that says so. */
   prepare?(pod: Pod, call: Call): Promise<void>;
+  /**
+   * When the sandbox has its addresses, before the first container starts; not for pods on the host's network. What it waits for holds the
+   * pod up, and so does what it throws.
+   */
+  connected?(pod: Pod, ips: readonly string[], call: Call): Promise<void>;
   /** After a container of the pod has started. What it throws is told, and the container runs on. */
   started?(pod: Pod, container: StartedContainer, call: Call): Promise<void>;
   /** After the pod's last process is gone; must work when nothing was ever prepared. What it throws is tried again. */

@@ -3,7 +3,7 @@ import { FakeApi, failure } from "../../test/harness/fake-api.ts";
 import { ApiClient } from "./client/api-client.ts";
 import { FakeClock } from "./clock.ts";
 import { type InformerEvent, WatchingInformer } from "./informer.ts";
-import { noLog } from "./log.ts";
+import { type Log, noLog } from "./log.ts";
 import { resources } from "./objects/resources.ts";
 import type { ConfigMap } from "./objects/types.ts";
 
@@ -15,7 +15,7 @@ const configMap = (name: string, value = "1", namespace = "shop") => ({
   data: { value },
 });
 
-function start(t: { teardown(end: () => unknown): void }, options: { namespace?: string } = {}) {
+function start(t: { teardown(end: () => unknown): void }, options: { namespace?: string; log?: Log } = {}) {
   const api = new FakeApi();
   const clock = new FakeClock();
   const client = new ApiClient({ fetch: api.fetch, clock });
@@ -147,6 +147,16 @@ t.test("WatchingInformer backs off while the server is away, and comes back", as
   t.equal(informer.isSynced(), false);
   await until(clock, () => informer.isSynced(), 1000);
   t.ok(api.requests.length >= 6);
+});
+
+t.test("WatchingInformer tells once what it may not watch", async (t) => {
+  const told: string[] = [];
+  const warn = (_: object, text: string) => void told.push(text);
+  const { api, clock, informer, run } = start(t, { log: { ...noLog, warn } as Log });
+  api.answers.push(...Array.from({ length: 9 }, () => () => failure(403, "Forbidden", "no")));
+  run();
+  await until(clock, () => informer.isSynced(), 1000);
+  t.same(told, ["these may not be watched: what depends on them waits"]);
 });
 
 t.test("WatchingInformer survives a handler that throws", async (t) => {

@@ -51,6 +51,7 @@ interface Meta {
 
 const firstBackOffMs = 250;
 const longestBackOffMs = 30_000;
+const tellForbiddenMs = 4_000;
 // Servers end a watch after this; several informers started together should not come back together.
 const shortestWatchSeconds = 300;
 
@@ -95,6 +96,7 @@ export class WatchingInformer<T> implements Informer<T> {
   async run(call: Call): Promise<void> {
     const { clock, log, ref } = this.#options;
     let backOffMs = firstBackOffMs;
+    let isTold = false;
     while (!call.signal.aborted) {
       try {
         if (this.#resourceVersion === undefined) await this.#relist(call);
@@ -109,6 +111,11 @@ export class WatchingInformer<T> implements Informer<T> {
         if (call.signal.aborted) break;
         if (isFault(error, "expired", "invalid")) this.#resourceVersion = undefined;
         log.debug({ err: error, resource: ref.plural, backOffMs }, "watch ended");
+        // Rights may come a moment after a start; who still lacks them then waits for something that a person has to grant.
+        if (!isTold && isFault(error, "forbidden") && backOffMs >= tellForbiddenMs) {
+          isTold = true;
+          log.warn({ err: error, resource: ref.plural }, "these may not be watched: what depends on them waits");
+        }
         if (isFault(error, "expired") && backOffMs === firstBackOffMs) {
           backOffMs *= 2;
           continue;

@@ -7,7 +7,11 @@ import type { Clock } from "./clock.ts";
 import { type Informer, WatchingInformer } from "./informer.ts";
 import type { Log } from "./log.ts";
 import type { ResourceRef } from "./objects/resources.ts";
+import type { Pod } from "./objects/types.ts";
 import { type Kind, kind } from "./plugin.ts";
+
+/** Told of a pod of this node when it has addresses and before anything runs in it; resolves when that may begin. */
+export type PodConnected = (pod: Pod, ips: readonly string[], call: Call) => Promise<void>;
 
 export interface NodeContext {
   readonly nodeName: string;
@@ -21,13 +25,15 @@ export interface NodeContext {
   readonly clusterDomain: string;
   /** Told by whoever makes the way to other nodes: the largest packet that reaches all their pods uncut. */
   readonly tellPodMtu?: (mtu: number) => void;
+  /** Whom to tell; daemons add themselves while they run. */
+  readonly podConnected: Set<PodConnected>;
   /** Running, shared by all who ask for the same resource; started by the first. */
   informer<T>(ref: ResourceRef): Informer<T>;
 }
 
 export const nodeContextKind: Kind<NodeContext> = kind("node-context");
 
-export interface NodeContextOptions extends Omit<NodeContext, "informer"> {
+export interface NodeContextOptions extends Omit<NodeContext, "informer" | "podConnected"> {
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -38,6 +44,7 @@ export function openNodeContext(options: NodeContextOptions, call: Call): NodeCo
   const informers = new Map<string, WatchingInformer<unknown>>();
   return {
     ...facts,
+    podConnected: new Set(),
     informer<T>(ref: ResourceRef): Informer<T> {
       const key = `${ref.group}/${ref.plural}`;
       const found = informers.get(key);

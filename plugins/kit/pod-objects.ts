@@ -4,11 +4,19 @@
 import type { Call } from "./call.ts";
 import type { ConfigMap, Node, PersistentVolume, PersistentVolumeClaim, Pod, Secret } from "./objects/types.ts";
 import { type Kind, kind } from "./plugin.ts";
+import type { LabelSelector } from "./selector.ts";
 
 export interface TokenWish {
   readonly pod: Pod;
   readonly audiences: readonly string[];
   readonly expirationSeconds: number;
+}
+
+/** One by name, or those of a signer that a selector selects. */
+export interface TrustBundleWish {
+  readonly name?: string;
+  readonly signerName?: string;
+  readonly labelSelector?: LabelSelector;
 }
 
 export interface IssuedToken {
@@ -50,7 +58,7 @@ export interface PodObjects {
   /** A token of the pod's service account, bound to the pod; a fresh one each time it is called. */
   token(wish: TokenWish, call: Call): Promise<IssuedToken>;
   /** The PEM bundles of trust bundles, by name or by signer and labels, joined. */
-  trustBundle(wish: { name?: string; signerName?: string; labelSelector?: object }, call: Call): Promise<string>;
+  trustBundle(wish: TrustBundleWish, call: Call): Promise<string>;
   /** This node, for the downward API's allocatable defaults. */
   node(): Node | undefined;
 }

@@ -53,6 +53,18 @@ export function podAmounts(spec: PodSpec, field: "requests" | "limits" = "reques
   return total;
 }
 
+const requestsByPod = new WeakMap<Pod, ReadonlyMap<string, number>>();
+
+/** What a pod that nobody changes any more (one from an informer) requests: summed when first asked for, and kept with it. */
+export function podRequests(pod: Pod): ReadonlyMap<string, number> {
+  let requests = requestsByPod.get(pod);
+  if (!requests) {
+    requests = pod.spec ? podAmounts(pod.spec) : new Map();
+    requestsByPod.set(pod, requests);
+  }
+  return requests;
+}
+
 function add(to: Amount, more: ReadonlyMap<string, number>): void {
   for (const [resource, amount] of more) to.set(resource, (to.get(resource) ?? 0) + amount);
 }

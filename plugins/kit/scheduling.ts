@@ -34,6 +34,7 @@ export interface PodGroup {
 
 /** The listers a plugin may ask; each answers from memory. */
 export interface ClusterView {
+  /** Another list as soon as any node changed, though not when only its pods did. */
   readonly nodes: readonly NodeView[];
   /** Every pod on a node, by groups: asking each group once is far cheaper than asking each pod. */
   readonly groups: Iterable<PodGroup>;

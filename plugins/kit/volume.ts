@@ -30,6 +30,14 @@ export interface VolumeUsage {
   readonly inodesUsed: number;
 }
 
+/**
+ * How it went to let a volume grow. `in-use`: not while it is used, so not on this node. `infeasible`: never to this size. `failed`: it was
+ * not done, another attempt may go better. `uncertain`: it may still be under way, or nobody can say. `unsupported`: there is nothing to do here.
+ */
+export type ExpandOutcome =
+  | { readonly outcome: "grown" }
+  | { readonly outcome: "in-use" | "infeasible" | "failed" | "uncertain" | "unsupported"; readonly message: string };
+
 export interface VolumePlugin {
   readonly name: string;
   supports(volume: Volume): boolean;
@@ -41,6 +49,8 @@ export interface VolumePlugin {
   refresh?(request: VolumeMountRequest, call: Call): Promise<boolean>;
   /** Where containers find the volume, when that is not the path itself (hostPath, local). */
   hostPath?(request: VolumeMountRequest): string;
+  /** Lets what is mounted at the request's path grow to what is behind it by now; called again for the same size it does nothing. */
+  expand?(request: VolumeMountRequest, bytes: bigint, call: Call): Promise<ExpandOutcome>;
   /** Where the file system alone does not tell how full it is; undefined when nobody can say. */
   usage?(path: string, call: Call): Promise<VolumeUsage | undefined>;
 }

@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { AdmissionRequest } from "../../kit/admission.ts";
 import type { Call } from "../../kit/call.ts";
+import { postTo, type WebhookReach } from "../../kit/client-config.ts";
 import type { ClusterView } from "../../kit/cluster-view.ts";
 import { Fault } from "../../kit/fault.ts";
 import type { Log } from "../../kit/log.ts";
@@ -10,7 +11,6 @@ import { badRequest, statusFault } from "../../kit/status-fault.ts";
 import { meetsConditions } from "../cel/match-conditions.ts";
 import { requestFacts } from "../cel/variables.ts";
 import type { Webhook } from "./configuration.ts";
-import type { WebhookReach } from "./reach.ts";
 
 export interface WebhookTools {
   readonly view: ClusterView;
@@ -100,17 +100,12 @@ async function post(
   const timeoutSeconds = Math.min(Math.max(webhook.timeoutSeconds ?? 10, 1), 30);
   const uid = randomUUID();
   const apiVersion = `admission.k8s.io/${version}`;
-  const { url, fetch } = tools.reach.target(webhook.clientConfig);
   const whole = { uid, ...requestFacts(request), object: request.object ?? null, oldObject: request.oldObject ?? null };
-  const separator = url.includes("?") ? "&" : "?";
-  const response = await fetch(
-    new Request(`${url}${separator}timeout=${timeoutSeconds}s`, {
-      method: "POST",
-      headers: { "content-type": "application/json", accept: "application/json" },
-      body: JSON.stringify({ apiVersion, kind: "AdmissionReview", request: whole }),
-      signal: AbortSignal.any([call.signal, AbortSignal.timeout(timeoutSeconds * 1000)]),
-    }),
-  );
+  const body = JSON.stringify({ apiVersion, kind: "AdmissionReview", request: whole });
+  const target = tools.reach.target(webhook.clientConfig);
+  const response = await postTo(target, { body, timeoutSeconds }, call).catch((cause: unknown) => {
+    throw new Fault("unavailable", `failed to call webhook: ${(cause as Error).message}`, { cause });
+  });
   const text = await limitedText(response);
   if (response.status !== 200) throw new Fault("unavailable", `failed to call webhook: it answered ${response.status}`);
   return checked(text, uid, apiVersion, webhook);

@@ -1,16 +1,11 @@
 // Webhook configurations as they are stored, in the order in which they are asked.
 
 import type { AdmissionRequest } from "../../kit/admission.ts";
+import type { ClientConfig } from "../../kit/client-config.ts";
 import type { ClusterView } from "../../kit/cluster-view.ts";
 import type { KubeObject } from "../../kit/objects/types.ts";
 import type { MatchCondition } from "../cel/match-conditions.ts";
 import { isExempt, matchesRule, matchesSelectors, type RuleWithOperations, type Selectors } from "../matching.ts";
-
-export interface ClientConfig {
-  url?: string;
-  service?: { namespace: string; name: string; path?: string; port?: number };
-  caBundle?: string;
-}
 
 export interface Webhook extends Selectors {
   name: string;

@@ -7,6 +7,7 @@ import type { Fetch } from "../fetch.ts";
 import { type Log, noLog } from "../log.ts";
 import { apiVersionOf, type ResourceRef, resourcePath } from "../objects/resources.ts";
 import type { KubeList, ObjectMeta } from "../objects/types.ts";
+import { TextRequest, type TextRequestInit } from "../text-request.ts";
 import { faultOf, faultOfResponse, type Status } from "./status.ts";
 import { jsonLines } from "./watch-lines.ts";
 
@@ -185,8 +186,8 @@ export class ApiClient {
     }
   }
 
-  /** Any request by path; the answer is a success, everything else is thrown as a Fault. Retried when the server asks. */
-  async request(path: string, init: RequestInit, call: Call): Promise<Response> {
+  /** Any request by path, with header names in lower case; the answer is a success, everything else is thrown as a Fault. Retried when the server asks. */
+  async request(path: string, init: TextRequestInit, call: Call): Promise<Response> {
     const doing = `${init.method ?? "GET"} ${path.split("?")[0]}`;
     for (let tries = 1; ; tries++) {
       const response = await this.#send(path, init, call, doing);
@@ -199,12 +200,10 @@ export class ApiClient {
     }
   }
 
-  async #send(path: string, init: RequestInit, call: Call, doing: string): Promise<Response> {
+  async #send(path: string, init: TextRequestInit, call: Call, doing: string): Promise<Response> {
     try {
-      const request = new Request(this.#server + path, { ...init, signal: call.signal });
-      if (!request.headers.has("user-agent")) request.headers.set("user-agent", this.#userAgent);
-      if (!request.headers.has("accept")) request.headers.set("accept", "application/json");
-      return await this.#fetch(request);
+      const headers = { "user-agent": this.#userAgent, accept: "application/json", ...init.headers };
+      return await this.#fetch(new TextRequest(this.#server + path, { ...init, headers }, call.signal));
     } catch (error) {
       throw toFault(error, doing, "unavailable");
     }

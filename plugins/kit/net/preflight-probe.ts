@@ -1,10 +1,11 @@
 // What the look at the network tries on the real kernel: each thing in a namespace made for it, so that nothing of the host is touched.
 
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import type { Call } from "../call.ts";
-import { run } from "../platform/process.ts";
+import { isFault } from "../fault.ts";
 import { parseAddress } from "./address.ts";
 import { createBridge, createVeth, createVxlan, openRoutes } from "./links.ts";
+import { readLegacyForward } from "./legacy-forward.ts";
 import { closeNetns, createNetns, deleteNetns, inNetns, openNetns } from "./netns.ts";
 import { openNft } from "./nft.ts";
 import { readNetSetting, writeNetSetting } from "./sysctl.ts";
@@ -18,8 +19,8 @@ export interface NetworkProbe {
   runRules(script: string, call: Call): Promise<void>;
   canForward(): boolean;
   hasBridgeFilter(): boolean;
-  /** The policy of the host's FORWARD chain in the legacy iptables; undefined where that is not in use. */
-  legacyForwardPolicy(call: Call): Promise<"ACCEPT" | "DROP" | undefined>;
+  /** Whether the host uses the legacy iptables and has no program to look at it with. */
+  isLegacyOutOfReach(call: Call): Promise<boolean>;
   close(): void;
 }
 
@@ -47,7 +48,7 @@ export function openNetworkProbe(): NetworkProbe {
     runRules: (script, call) => nft.run(script, call),
     canForward: () => inNetns(path, () => writeNetSetting("ipv4/ip_forward", "1")),
     hasBridgeFilter: () => readNetSetting("bridge/bridge-nf-call-iptables") !== undefined,
-    legacyForwardPolicy,
+    isLegacyOutOfReach,
     close() {
       nft.close();
       routes.close();
@@ -57,15 +58,12 @@ export function openNetworkProbe(): NetworkProbe {
   };
 }
 
-/** The kernel lists the tables of the legacy iptables that are in use here; only the program can read them. */
-async function legacyForwardPolicy(call: Call): Promise<"ACCEPT" | "DROP" | undefined> {
+async function isLegacyOutOfReach(call: Call): Promise<boolean> {
   try {
-    if (!/^filter$/m.test(readFileSync("/proc/thread-self/net/ip_tables_names", "utf8"))) return undefined;
-    const { stdout } = await run("iptables-legacy", ["-S", "FORWARD"], { timeoutMs: 10_000 }, call);
-    return /^-P FORWARD DROP/m.test(stdout) ? "DROP" : "ACCEPT";
-  } catch {
-    // No legacy iptables in this kernel, or no program to look with: then nobody on this box is likely to have used it.
-    return undefined;
+    await readLegacyForward("ip", call);
+    return false;
+  } catch (error) {
+    return isFault(error, "not-found");
   }
 }
 

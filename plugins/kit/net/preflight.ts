@@ -110,14 +110,15 @@ function settingProblems(probe: NetworkProbe): NetworkProblem[] {
   return problems;
 }
 
-// A chain of iptables on nf_tables that drops is handled where pods are joined; the legacy one no rule of ours can reach.
+// A chain of iptables that drops is lifted where pods are joined; the legacy one only by its own program.
 async function firewallProblems(probe: NetworkProbe, call: Call): Promise<NetworkProblem[]> {
-  if ((await probe.legacyForwardPolicy(call)) !== "DROP") return [];
+  if (!(await probe.isLegacyOutOfReach(call))) return [];
   return [
     {
       severity: "warning",
-      problem: "the FORWARD chain of the legacy iptables drops: pods reach neither the outside nor pods of other nodes",
-      fix: "iptables-legacy -P FORWARD ACCEPT, or move the firewall to nf_tables: update-alternatives --set iptables /usr/sbin/iptables-nft",
+      problem:
+        "the legacy iptables is in use and its program is not there: if its FORWARD chain drops, pods reach neither the outside nor pods of other nodes",
+      fix: "apt-get install iptables, or take the legacy rules away",
     },
   ];
 }

@@ -2,6 +2,7 @@
 
 import type http from "node:http";
 import { Fault } from "../fault.ts";
+import { TextRequest } from "../text-request.ts";
 
 const readAheadBytes = 64 * 1024;
 
@@ -55,6 +56,7 @@ export interface OutgoingBody {
 }
 
 export async function outgoingBody(request: Request): Promise<OutgoingBody> {
+  if (request instanceof TextRequest) return whole(request.ready);
   if (request.body === null) return whole(undefined);
   const reader = request.body.getReader();
   const first = await reader.read();

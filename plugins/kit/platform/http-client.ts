@@ -216,10 +216,12 @@ function exchange(
   return promise;
 }
 
-/** Groups to impersonate are one header each on the wire, while Headers joins what is repeated. */
+/** Groups are one header each on the wire, also where a front proxy tells them, while Headers joins what is repeated. */
 function withRepeated(headers: Record<string, string | string[]>): Record<string, string | string[]> {
-  const groups = headers["impersonate-group"];
-  return typeof groups === "string" ? { ...headers, "impersonate-group": groups.split(", ") } : headers;
+  for (const [name, value] of Object.entries(headers))
+    if (typeof value === "string" && (name === "impersonate-group" || /^x-remote-(group|extra-)/.test(name)))
+      headers[name] = value.split(", ");
+  return headers;
 }
 
 /** The bounds on connecting end with the connection: a slow answer is the caller's to bound. */

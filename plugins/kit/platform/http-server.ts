@@ -157,6 +157,8 @@ function makeServer(options: ServeOptions, listener: ReturnType<typeof getReques
     {
       cert,
       key,
+      minVersion: "TLSv1.2",
+      ciphers: strongCiphers,
       allowHTTP1: true,
       handshakeTimeout: options.handshakeTimeoutMs ?? 10_000,
       ...timeouts,
@@ -168,6 +170,19 @@ function makeServer(options: ServeOptions, listener: ReturnType<typeof getReques
   Object.assign(server, timeouts);
   return server;
 }
+
+/** Of TLS 1.2 only what keeps past traffic secret when the key is lost, and authenticates what it encrypts; TLS 1.3 has no others. */
+const strongCiphers = [
+  "TLS_AES_128_GCM_SHA256",
+  "TLS_AES_256_GCM_SHA384",
+  "TLS_CHACHA20_POLY1305_SHA256",
+  "ECDHE-ECDSA-AES128-GCM-SHA256",
+  "ECDHE-RSA-AES128-GCM-SHA256",
+  "ECDHE-ECDSA-AES256-GCM-SHA384",
+  "ECDHE-RSA-AES256-GCM-SHA384",
+  "ECDHE-ECDSA-CHACHA20-POLY1305",
+  "ECDHE-RSA-CHACHA20-POLY1305",
+].join(":");
 
 function listen(server: NodeServer, where: ServeOptions["listen"]): Promise<void> {
   return new Promise((resolve, reject) => {

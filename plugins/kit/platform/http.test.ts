@@ -3,12 +3,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { connect as connectTls } from "node:tls";
 import t from "tap";
 import { testPki } from "../../../test/harness/certificates.ts";
 import { until } from "../../../test/harness/until.ts";
 import { uninterrupted, within } from "../call.ts";
 import { type Fetch } from "../fetch.ts";
 import { BytesResponse } from "../bytes-response.ts";
+import { TextRequest } from "../text-request.ts";
 import { runtime } from "./runtime.ts";
 import { connectUpgrade, type HttpClientOptions, httpFetch } from "./http-client.ts";
 import { type Handler, type Peer, type RunningServer, type ServeOptions, serve } from "./http-server.ts";
@@ -170,6 +172,32 @@ t.test("a verified client certificate names its holder, over HTTP/2", { skip: no
   t.match(await ask(pki.client("alice", ["dev"])), { commonName: "alice", organizations: ["dev"] });
   t.equal(await ask({}), null);
   t.equal(await ask(strangers.client("system:admin", ["system:masters"])), null);
+});
+
+const onlyStrong = runtime.name === "deno" ? "Deno's TLS has no weak ciphers to ask for" : false;
+
+t.test("serve() speaks no cipher that is weak, and no TLS before 1.2", { skip: onlyStrong }, async (t) => {
+  const { port } = await start(t, () => new Response("ok"), { tls });
+  const connect = (options: object) =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connectTls({
+        port,
+        host: "127.0.0.1",
+        ca: pki.ca.cert,
+        checkServerIdentity: () => undefined,
+        ...options,
+      });
+      socket.once("error", reject);
+      socket.once("secureConnect", () => {
+        resolve(socket.getCipher().name);
+        socket.destroy();
+      });
+    });
+  t.match(await connect({ maxVersion: "TLSv1.2" }), /GCM|CHACHA20/);
+  await t.rejects(
+    connect({ maxVersion: "TLSv1.2", ciphers: "AES128-SHA:ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-AES128-SHA" }),
+  );
+  await t.rejects(connect({ minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT:@SECLEVEL=0" }));
 });
 
 t.test("httpFetch() trusts only the authority it was given, and the right name", async (t) => {
@@ -371,6 +399,29 @@ t.test("a handler that throws is answered with 500 and reported", async (t) => {
   t.equal(response.status, 500);
   t.notMatch(await response.text(), /secret/);
   t.match(errors, [{ message: "secret detail" }]);
+});
+
+t.test("TextRequest is sent in one piece, and reads like any other in process", async (t) => {
+  const seen: string[] = [];
+  const server = await start(t, async (request) => {
+    seen.push(`${request.method} ${request.headers.get("content-length")} ${request.headers.get("x-mark")}`);
+    return new Response(await request.text());
+  });
+  const url = `http://127.0.0.1:${server.port}/`;
+  const { signal } = new AbortController();
+  const make = () => new TextRequest(url, { method: "POST", headers: { "x-mark": "7" }, body: '"ä"' }, signal);
+  t.equal(await (await client(t)(make())).text(), '"ä"');
+  t.equal(await (await client(t)(new TextRequest(url, {}, signal))).text(), "");
+  t.same(seen, ["POST 4 7", "GET null null"]);
+  t.ok(make() instanceof Request);
+  t.equal(make().signal, signal, "the caller's own");
+  t.equal(await make().json(), "ä");
+  t.equal((await make().arrayBuffer()).byteLength, 4);
+  t.equal((await make().bytes()).byteLength, 4);
+  const copy = make().clone();
+  t.equal(copy.headers.get("X-Mark"), "7");
+  t.equal(await new Response(copy.body).text(), '"ä"');
+  t.equal(new TextRequest(url, {}, signal).body, null);
 });
 
 t.test("BytesResponse is written as it is, and reads like any other in process", async (t) => {
