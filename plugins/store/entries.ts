@@ -1,4 +1,4 @@
-// The newest entry of every key, in key order. Owns no history and hands out what it was given.
+// The newest entry of every key, listed in key order. Owns no history and hands out what it was given.
 
 import type { ListResult, StoreEntry } from "../kit/store.ts";
 import { compareKeys, firstNot } from "./key-order.ts";
@@ -10,60 +10,35 @@ export interface Page {
 
 export class Entries {
   readonly #byKey = new Map<string, StoreEntry>();
-  /** Sorted, except between `load` and the first read after it. */
-  #keys: string[] = [];
-  #isSorted = true;
+  /**
+   * Put in order for a list, and let go when a key comes or goes: lists are rare (whoever reads often keeps a cache), and an order
+   * kept up at each write would cost every write the number of keys.
+   */
+  #sorted: readonly string[] | undefined;
 
   get(key: string): StoreEntry | undefined {
     return this.#byKey.get(key);
   }
 
   set(entry: StoreEntry): void {
-    if (!this.#byKey.has(entry.key)) {
-      this.#sort();
-      this.#keys.splice(
-        firstNot(this.#keys, (key) => compareKeys(key, entry.key) < 0),
-        0,
-        entry.key,
-      );
-    }
-    this.#byKey.set(entry.key, entry);
-  }
-
-  /** Like `set`, for filling: sorts once at the end instead of at every key. */
-  load(entry: StoreEntry): void {
-    if (!this.#byKey.has(entry.key)) {
-      this.#keys.push(entry.key);
-      this.#isSorted = false;
-    }
+    if (this.#sorted && !this.#byKey.has(entry.key)) this.#sorted = undefined;
     this.#byKey.set(entry.key, entry);
   }
 
   delete(key: string): void {
-    if (!this.#byKey.delete(key)) return;
-    this.#sort();
-    this.#keys.splice(
-      firstNot(this.#keys, (other) => compareKeys(other, key) < 0),
-      1,
-    );
+    if (this.#byKey.delete(key)) this.#sorted = undefined;
   }
 
   /** One page below the prefix, and how many entries follow it. */
   page(prefix: string, { limit, after }: Page): Pick<ListResult, "entries" | "remaining"> {
-    this.#sort();
+    const keys = (this.#sorted ??= [...this.#byKey.keys()].sort(compareKeys));
     const start =
       after !== undefined && compareKeys(after, prefix) >= 0
-        ? firstNot(this.#keys, (key) => compareKeys(key, after) <= 0)
-        : firstNot(this.#keys, (key) => compareKeys(key, prefix) < 0);
-    const end = firstNot(this.#keys, (key) => compareKeys(key, prefix) < 0 || key.startsWith(prefix));
+        ? firstNot(keys, (key) => compareKeys(key, after) <= 0)
+        : firstNot(keys, (key) => compareKeys(key, prefix) < 0);
+    const end = firstNot(keys, (key) => compareKeys(key, prefix) < 0 || key.startsWith(prefix));
     const stop = Math.max(start, limit === undefined ? end : Math.min(end, start + limit));
-    const entries = this.#keys.slice(start, stop).map((key) => this.#byKey.get(key) as StoreEntry);
+    const entries = keys.slice(start, stop).map((key) => this.#byKey.get(key) as StoreEntry);
     return { entries, remaining: Math.max(0, end - stop) };
-  }
-
-  #sort(): void {
-    if (this.#isSorted) return;
-    this.#keys.sort(compareKeys);
-    this.#isSorted = true;
   }
 }

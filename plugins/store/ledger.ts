@@ -74,7 +74,7 @@ export class Ledger {
     const later = this.#history.after(at).filter((event) => keyOf(event).startsWith(prefix));
     if (later.length === 0) return { ...this.#entries.page(prefix, options), revision: at };
     const past = new Entries();
-    for (const entry of this.#entries.page(prefix, {}).entries) past.load(entry);
+    for (const entry of this.#entries.page(prefix, {}).entries) past.set(entry);
     for (const event of later.reverse()) {
       if (event.previous) past.set(event.previous);
       else past.delete(keyOf(event));
@@ -120,7 +120,7 @@ export class Ledger {
 
   /** Fills the ledger with what was kept, oldest first, before anyone else may see it. */
   restore(event: StoreEvent, isHistory: boolean): void {
-    if (event.type === "put") this.#entries.load(event.entry);
+    if (event.type === "put") this.#entries.set(event.entry);
     else this.#entries.delete(event.key);
     if (isHistory) this.#history.add(event);
     this.raise(event.revision);

@@ -42,6 +42,8 @@ export interface CommitterParts {
 const mostWritesAtOnce = 1024;
 /** Of rows that history no longer needs, so that a write never waits for much of that. */
 const mostRemovedAtOnce = 1024;
+/** Fewer wait for more, or for the next flush: each removal changes pages that the write itself would have left alone. */
+const fewestRemovedAtOnce = 64;
 /** Revisions reserved at a time: a lazy write costs one fsync in so many, a crash skips at most so many. */
 const reserveBlock = 10_000;
 
@@ -159,7 +161,7 @@ export class Committer {
     if (rows.length > 0 || isBeyondReserve || chores.length > 0) {
       const flush = chores.some((chore) => chore.isFlush) ? lazy.begin((key) => ledger.get(key)) : undefined;
       try {
-        await this.#store(rows, flush, chores.length > 0 ? Number.POSITIVE_INFINITY : mostRemovedAtOnce);
+        await this.#store(rows, flush, chores.length > 0 ? Number.POSITIVE_INFINITY : this.#worthRemoving());
       } catch (error) {
         ledger.unplan(plannedBefore);
         throw error;
@@ -168,12 +170,17 @@ export class Committer {
     this.#show(batch, results, events);
   }
 
+  #worthRemoving(): number {
+    return this.#garbage.length < fewestRemovedAtOnce ? 0 : mostRemovedAtOnce;
+  }
+
   /** One commit, with whatever else is worth taking along. */
   async #store(rows: readonly Row[], flush: Flush | undefined, mostRemoved: number): Promise<void> {
     const { ledger, lazy, thread, log } = this.#parts;
     const garbage = this.#garbage.slice(0, mostRemoved);
     const marks: Marks = {};
-    if (ledger.compacted > this.#compacted) marks.compacted = ledger.compacted;
+    // While nothing is removed, the database still holds the history from the old mark on.
+    if (mostRemoved > 0 && ledger.compacted > this.#compacted) marks.compacted = ledger.compacted;
     if (lazy.isUsed && this.#reserved - ledger.planned < reserveBlock / 2)
       marks.reserved = ledger.planned + reserveBlock;
     const removed = flush ? [...garbage, ...flush.removed] : garbage;
