@@ -1,26 +1,36 @@
 // NodeResourcesFit: the pod's requests must fit beside those of the pods that are there.
 
-import { podAmounts } from "../kit/pod-requests.ts";
+import { podRequests } from "../kit/pod-requests.ts";
 import type { Plugin } from "../kit/plugin.ts";
-import { type Amounts, type FilterPlugin, filterKind } from "../kit/scheduling.ts";
+import { type FilterPlugin, type FilterResult, filterKind, type NodeView } from "../kit/scheduling.ts";
+
+type Wanted = readonly (readonly [resource: string, amount: number])[];
+
+function hasRoom({ allocatable, requested }: NodeView, resource: string, amount: number): boolean {
+  return amount <= (allocatable.get(resource) ?? 0) - (requested.get(resource) ?? 0);
+}
+
+function refusal(node: NodeView, wanted: Wanted): FilterResult {
+  const short = wanted.filter(([resource, amount]) => !hasRoom(node, resource, amount));
+  const reasons = short.map(([resource]) => `Insufficient ${resource}`);
+  return {
+    reasons: hasRoom(node, "pods", 1) ? reasons : ["Too many pods", ...reasons],
+    final: short.some(([resource, amount]) => amount > (node.allocatable.get(resource) ?? 0)),
+  };
+}
 
 const filter: FilterPlugin = {
   name: "NodeResourcesFit",
   retryOn: ["Pod/Delete", "Pod/Update", "Node/Add", "Node/Update"],
-  prepare: (pod) => (pod.spec ? podAmounts(pod.spec) : new Map()),
-  filter(_pod, node, wanted) {
-    const reasons: string[] = [];
-    let isFinal = false;
-    const maxPods = node.allocatable.get("pods") ?? 0;
-    if ((node.requested.get("pods") ?? 0) + 1 > maxPods) reasons.push("Too many pods");
-    for (const [resource, amount] of wanted as Amounts) {
-      if (amount === 0) continue;
-      const allocatable = node.allocatable.get(resource) ?? 0;
-      if (amount <= allocatable - (node.requested.get(resource) ?? 0)) continue;
-      reasons.push(`Insufficient ${resource}`);
-      if (amount > allocatable) isFinal = true;
+  prepare: (pod): Wanted => [...podRequests(pod)].filter(([, amount]) => amount > 0),
+  filter(_pod, node, prepared) {
+    const wanted = prepared as Wanted;
+    let fits = hasRoom(node, "pods", 1);
+    for (let at = 0; fits && at < wanted.length; at++) {
+      const [resource, amount] = wanted[at] as Wanted[number];
+      fits = hasRoom(node, resource, amount);
     }
-    return reasons.length === 0 ? undefined : { reasons, final: isFinal };
+    return fits ? undefined : refusal(node, wanted);
   },
 };
 

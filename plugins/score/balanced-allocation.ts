@@ -1,24 +1,24 @@
 // BalancedAllocation: prefers the node whose CPU and memory would be used to about the same share.
 
-import { podAmounts } from "../kit/pod-requests.ts";
+import { podRequests } from "../kit/pod-requests.ts";
 import type { Plugin } from "../kit/plugin.ts";
 import { type Amounts, type ScorePlugin, scoreKind, skip } from "../kit/scheduling.ts";
-import { sharesWith } from "./allocated.ts";
+import { shareWith } from "./allocated.ts";
 
 const score: ScorePlugin = {
   name: "BalancedAllocation",
   weight: 1,
   prepare(pod) {
-    const wanted = pod.spec ? podAmounts(pod.spec) : new Map<string, number>();
+    const wanted = podRequests(pod);
     // A pod that asks for nothing moves no share.
     return wanted.size === 0 ? skip : wanted;
   },
   score(_pod, node, wanted) {
-    const shares = sharesWith(node, wanted as Amounts);
-    if (shares.length === 0) return 0;
-    const mean = shares.reduce((sum, share) => sum + share, 0) / shares.length;
-    const deviation = Math.sqrt(shares.reduce((sum, share) => sum + (share - mean) ** 2, 0) / shares.length);
-    return Math.floor((1 - deviation) * 100);
+    const cpu = shareWith(node, wanted as Amounts, "cpu");
+    const memory = shareWith(node, wanted as Amounts, "memory");
+    if (cpu < 0 || memory < 0) return cpu < 0 && memory < 0 ? 0 : 100;
+    // The standard deviation of two is half of what is between them.
+    return Math.floor((1 - Math.abs(cpu - memory) / 2) * 100);
   },
 };
 

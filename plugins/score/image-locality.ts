@@ -1,7 +1,7 @@
 // ImageLocality: prefers nodes that hold the pod's images already, the large and widely spread ones most.
 
 import type { Plugin } from "../kit/plugin.ts";
-import { type ScorePlugin, scoreKind, skip } from "../kit/scheduling.ts";
+import { type NodeView, type ScorePlugin, scoreKind, skip } from "../kit/scheduling.ts";
 
 const mebibyte = 1024 * 1024;
 const leastBytes = 23 * mebibyte;
@@ -19,6 +19,20 @@ function normalized(image: string): string {
   return image.lastIndexOf(":") > image.lastIndexOf("/") ? image : `${image}:latest`;
 }
 
+/** A snapshot's list of nodes is another one as soon as any node changed. */
+const countedByNodes = new WeakMap<readonly NodeView[], Map<string, number>>();
+
+function holdersOf(image: string, nodes: readonly NodeView[]): number {
+  let counted = countedByNodes.get(nodes);
+  if (!counted) countedByNodes.set(nodes, (counted = new Map()));
+  let holders = counted.get(image);
+  if (holders === undefined) {
+    holders = nodes.filter((node) => node.images.has(image)).length;
+    counted.set(image, holders);
+  }
+  return holders;
+}
+
 const score: ScorePlugin = {
   name: "ImageLocality",
   weight: 1,
@@ -26,8 +40,8 @@ const score: ScorePlugin = {
     const containers = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
     const names = containers.map((container) => normalized(container.image ?? ""));
     const spread = new Map<string, number>();
-    for (const name of new Set(names)) {
-      const holders = cluster.nodes.filter((node) => node.images.has(name)).length;
+    for (const name of names) {
+      const holders = holdersOf(name, cluster.nodes);
       if (holders > 0) spread.set(name, holders / cluster.nodes.length);
     }
     return spread.size === 0 ? skip : ({ names, spread } satisfies State);

@@ -1,20 +1,18 @@
 // LeastAllocated: prefers the node with the largest free share of CPU and memory after taking the pod.
 
-import { podAmounts } from "../kit/pod-requests.ts";
+import { podRequests } from "../kit/pod-requests.ts";
 import type { Plugin } from "../kit/plugin.ts";
 import { type Amounts, type ScorePlugin, scoreKind } from "../kit/scheduling.ts";
-import { sharesWith } from "./allocated.ts";
+import { meanPoints } from "./allocated.ts";
 import { withDefaultRequests } from "./default-requests.ts";
+
+const freePoints = (share: number) => Math.floor((1 - share) * 100);
 
 const score: ScorePlugin = {
   name: "LeastAllocated",
   weight: 1,
-  prepare: (pod) => withDefaultRequests(pod.spec ? podAmounts(pod.spec) : new Map()),
-  score(_pod, node, wanted) {
-    const shares = sharesWith(node, wanted as Amounts);
-    const free = shares.reduce((sum, share) => sum + Math.floor((1 - share) * 100), 0);
-    return shares.length === 0 ? 0 : Math.floor(free / shares.length);
-  },
+  prepare: (pod) => withDefaultRequests(podRequests(pod)),
+  score: (_pod, node, wanted) => meanPoints(node, wanted as Amounts, freePoints),
 };
 
 export const leastAllocated: Plugin<ScorePlugin> = { kind: scoreKind, name: "LeastAllocated", open: () => score };
