@@ -22,14 +22,23 @@ import { Fault } from "../kit/fault.ts";
 export interface ContentFile {
   readonly data: Uint8Array;
   readonly mode: number;
+  /** A user of the pod that the file belongs to; its root when absent. */
+  readonly owner?: number;
 }
 
 export type Content = ReadonlyMap<string, ContentFile>;
 
 const dataLink = "..data";
 
-/** Brings the directory to the content; true when anything changed. A crash at any point leaves the old or the new content. */
-export function writeContent(directory: string, content: Content, fsGroup: number | undefined, now: number): boolean {
+/**
+ * Brings the directory to the content; true when anything changed. A crash at any point leaves the old or the new content. `own` says
+ * whose the new files are before anyone sees them.
+ */
+export function writeContent(
+  directory: string,
+  content: Content,
+  { fsGroup, now, own }: { fsGroup?: number | undefined; now: number; own?: (fresh: string) => void },
+): boolean {
   for (const path of content.keys()) checkPath(path);
   const current = currentDirectory(directory);
   if (current && isSame(join(directory, current), content)) {
@@ -40,6 +49,7 @@ export function writeContent(directory: string, content: Content, fsGroup: numbe
   const fresh = mkdtempSync(join(directory, `..${stamp}.`));
   try {
     fill(fresh, content, fsGroup);
+    own?.(fresh);
     const swap = join(directory, "..data_tmp");
     rmSync(swap, { force: true });
     symlinkSync(fresh.slice(directory.length + 1), swap);

@@ -1,7 +1,8 @@
 // What the live-content volumes share: a directory (in memory where it must not reach the disk) that is written at mount and
 // brought up to date on refresh.
 
-import { mkdirSync } from "node:fs";
+import { chownSync, lchownSync, mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import type { Call } from "../kit/call.ts";
 import type { Clock } from "../kit/clock.ts";
 import { isFault } from "../kit/fault.ts";
@@ -22,9 +23,16 @@ export interface ContentVolumeOptions {
 export function contentVolume(options: ContentVolumeOptions): VolumePlugin {
   const write = async (request: VolumeMountRequest, call: Call): Promise<boolean> => {
     const content = await options.content(request, call);
-    const hasChanged = writeContent(request.path, content, request.fsGroup, options.clock.now());
-    if (hasChanged && request.rootId !== undefined) applyOwner(request.path, request.rootId);
-    if (hasChanged) applyGroup(request.path, request.fsGroup, { readOnly: true });
+    const { path, fsGroup, rootId } = request;
+    const own = (fresh: string) => {
+      if (rootId !== undefined) applyOwner(fresh, rootId);
+      for (const [name, { owner }] of content)
+        if (owner !== undefined) chownSync(join(fresh, name), (rootId ?? 0) + owner, rootId ?? 0);
+      applyGroup(fresh, fsGroup, { readOnly: true });
+    };
+    const hasChanged = writeContent(path, content, { fsGroup, now: options.clock.now(), own });
+    if (hasChanged && rootId !== undefined) ownLinks(path, rootId);
+    if (hasChanged) applyGroup(path, fsGroup, { readOnly: true });
     return hasChanged;
   };
   return {
@@ -40,6 +48,13 @@ export function contentVolume(options: ContentVolumeOptions): VolumePlugin {
       removeVolume(path);
     },
   };
+}
+
+/** The directory and the links in it; what they lead to has its owners already. */
+function ownLinks(directory: string, id: number): void {
+  chownSync(directory, id, id);
+  for (const entry of readdirSync(directory, { withFileTypes: true }))
+    if (entry.isSymbolicLink()) lchownSync(join(directory, entry.name), id, id);
 }
 
 /** The object, or undefined where it is optional and not there. */

@@ -1,6 +1,6 @@
 // emptyDir: a directory that lives as long as the pod, on disk, in memory or in huge pages.
 
-import { chmodSync, chownSync, mkdirSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, statSync } from "node:fs";
 import type { Plugin } from "../kit/plugin.ts";
 import { isMountPoint, mount, mountFlags } from "../kit/platform/mount.ts";
 import { parseQuantity, quantityValue } from "../kit/quantity.ts";
@@ -25,8 +25,8 @@ const volume: VolumePlugin = {
     } else {
       mkdirSync(path, { recursive: true });
     }
-    // The umask may have taken bits away. Everyone may write: containers run as any user.
-    chmodSync(path, 0o777);
+    // The umask may have taken bits away. Everyone may write: containers run as any user. What memory has beyond that stays (sticky).
+    if ((statSync(path).mode & 0o777) !== 0o777) chmodSync(path, 0o777);
     if (rootId !== undefined) chownSync(path, rootId, rootId);
     applyGroup(path, fsGroup);
   },

@@ -16,7 +16,7 @@ const volume: VolumePlugin = {
     mkdirSync(path, { recursive: true, mode: 0o750 });
     if (isMountPoint(path)) return;
     const options = [...(persistentVolume?.spec?.mountOptions ?? []), ...(readOnly || nfs?.readOnly ? ["ro"] : [])];
-    const source = `${nfs?.server}:${nfs?.path}`;
+    const source = `${hostOf(nfs?.server ?? "")}:${nfs?.path}`;
     const args = ["-t", "nfs", ...(options.length > 0 ? ["-o", options.join(",")] : []), source, path];
     const result = await run("mount", args, { timeoutMs: longestMountMs }, call);
     if (result.code === 0) return;
@@ -33,5 +33,8 @@ const volume: VolumePlugin = {
     }
   },
 };
+
+/** An IPv6 address stands in brackets, or its last colon would part server and path. */
+const hostOf = (server: string) => (server.includes(":") && !server.startsWith("[") ? `[${server}]` : server);
 
 export const nfs: Plugin<VolumePlugin> = { kind: volumeKind, name: "nfs", open: () => volume };

@@ -51,6 +51,17 @@ class TokenShelf {
   }
 }
 
+/** The user that every container of the pod runs as; undefined where one names none, or another. */
+function onlyUser({ spec }: Pod): number | undefined {
+  const containers = [
+    ...(spec?.initContainers ?? []),
+    ...(spec?.containers ?? []),
+    ...(spec?.ephemeralContainers ?? []),
+  ];
+  const users = containers.map(({ securityContext }) => securityContext?.runAsUser ?? spec?.securityContext?.runAsUser);
+  return users.every((user) => user === users[0]) ? users[0] : undefined;
+}
+
 async function project(
   request: VolumeMountRequest,
   source: Projection,
@@ -86,10 +97,10 @@ async function project(
   if (serviceAccountToken) {
     const { audience = "", expirationSeconds = 3600, path } = serviceAccountToken;
     const token = await tokens.get(objects, pod, audience, expirationSeconds, call);
-    // Readable by the pod's group or its one user alone, as upstream decides it.
-    const mode =
-      request.fsGroup === undefined && pod.spec?.securityContext?.runAsUser === undefined ? defaultMode : 0o600;
-    return new Map([[path, { data: Buffer.from(token), mode }]]);
+    // Readable by the pod's group or its one user alone, where it has them.
+    const owner = onlyUser(pod);
+    const mode = request.fsGroup === undefined && owner === undefined ? defaultMode : 0o600;
+    return new Map([[path, { data: Buffer.from(token), mode, ...(owner === undefined ? {} : { owner }) }]]);
   }
   if (clusterTrustBundle) {
     const { name, signerName, labelSelector, optional, path } = clusterTrustBundle;

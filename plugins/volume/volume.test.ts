@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
@@ -6,7 +6,7 @@ import { type VolumeSubject, volumeSuite } from "../../test/suites/volume.ts";
 import { uninterrupted } from "../kit/call.ts";
 import { systemClock } from "../kit/clock.ts";
 import { noLog } from "../kit/log.ts";
-import type { Volume } from "../kit/objects/types.ts";
+import type { Pod, Volume } from "../kit/objects/types.ts";
 import type { Plugin } from "../kit/plugin.ts";
 import { mountsBelow, unmount } from "../kit/platform/mount.ts";
 import type { PodObjects } from "../kit/pod-objects.ts";
@@ -62,16 +62,74 @@ const rows: Record<string, Row> = {
   },
 };
 
+function testRoot(t: Test): string {
+  const root = mkdtempSync(join(tmpdir(), "skiff-volume-"));
+  t.teardown(() => {
+    for (const point of mountsBelow(root).reverse()) unmount(point);
+    rmSync(root, { recursive: true });
+  });
+  return root;
+}
+
+async function openPlugin(plugin: Plugin<VolumePlugin>, root: string): Promise<VolumePlugin> {
+  const host = { settings: undefined, log: noLog, clock: systemClock, stateDir: root, all: () => [objects] };
+  return plugin.open({ ...host, onClose: () => {} } as never, uninterrupted);
+}
+
 for (const [name, { plugin, volume, ...facts }] of Object.entries(rows)) {
   volumeSuite(t, name, async (t: Test): Promise<VolumeSubject> => {
-    const root = mkdtempSync(join(tmpdir(), "skiff-volume-"));
+    const root = testRoot(t);
     mkdirSync(join(root, "disk"));
-    t.teardown(() => {
-      for (const point of mountsBelow(root).reverse()) unmount(point);
-      rmSync(root, { recursive: true });
-    });
-    const host = { settings: undefined, log: noLog, clock: systemClock, stateDir: root, all: () => [objects] };
-    const opened = await plugin.open({ ...host, onClose: () => {} } as never, uninterrupted);
-    return { plugin: opened, volume: { name: "v", ...volume(root) }, root, ...facts };
+    return { plugin: await openPlugin(plugin, root), volume: { name: "v", ...volume(root) }, root, ...facts };
+  });
+}
+
+const tokenOwners: Record<string, { spec: object; request?: object; owner: number; group?: number; mode: number }> = {
+  "nobody in particular": { spec: { containers: [{ name: "a" }] }, owner: 0, mode: 0o644 },
+  "the pod's user": {
+    spec: { securityContext: { runAsUser: 1000 }, containers: [{ name: "a" }, { name: "b" }] },
+    owner: 1000,
+    mode: 0o600,
+  },
+  "the user of every container": {
+    spec: { containers: [{ name: "a", securityContext: { runAsUser: 1000 } }] },
+    owner: 1000,
+    mode: 0o600,
+  },
+  "containers of different users": {
+    spec: {
+      securityContext: { runAsUser: 1000 },
+      containers: [{ name: "a" }, { name: "b", securityContext: { runAsUser: 7 } }],
+    },
+    owner: 0,
+    mode: 0o644,
+  },
+  "a user and a group": {
+    spec: { securityContext: { runAsUser: 1000 }, containers: [{ name: "a" }] },
+    request: { fsGroup: 2000 },
+    owner: 1000,
+    group: 2000,
+    mode: 0o640,
+  },
+  "a user of the pod's own range": {
+    spec: { securityContext: { runAsUser: 1000 }, containers: [{ name: "a" }] },
+    request: { rootId: 131_072 },
+    owner: 132_072,
+    group: 131_072,
+    mode: 0o600,
+  },
+};
+
+for (const [name, { spec, request, owner, group = 0, mode }] of Object.entries(tokenOwners)) {
+  t.test(`projected: a token is readable for ${name}`, async (t) => {
+    const root = testRoot(t);
+    const plugin = await openPlugin(projected, root);
+    const path = join(root, "v");
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "n", uid: "u" }, spec } as Pod;
+    const volume = { name: "v", projected: { sources: [{ serviceAccountToken: { path: "token" } }] } };
+    await plugin.mount({ pod, volume, path, readOnly: false, ...request }, uninterrupted);
+    const found = statSync(join(path, "token"));
+    t.same([found.uid, found.gid, found.mode & 0o777], [owner, group, mode]);
+    await plugin.unmount(path, uninterrupted);
   });
 }

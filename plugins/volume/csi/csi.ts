@@ -12,10 +12,17 @@ import { isMountPoint } from "../../kit/platform/mount.ts";
 import type { Plugin } from "../../kit/plugin.ts";
 import { pluginSocketsKind } from "../../kit/plugin-sockets.ts";
 import { type CsiDriverObject, type PodObjects, podObjectsKind } from "../../kit/pod-objects.ts";
-import { type VolumeMountRequest, type VolumePlugin, type VolumeUsage, volumeKind } from "../../kit/volume.ts";
+import {
+  type ExpandOutcome,
+  type VolumeMountRequest,
+  type VolumePlugin,
+  type VolumeUsage,
+  volumeKind,
+} from "../../kit/volume.ts";
 import { secretData } from "../keyed-content.ts";
 import { applyGroup } from "../ownership.ts";
 import { Drivers } from "./drivers.ts";
+import { outcomeOf } from "./expand-outcome.ts";
 import { serviceAccountTokens } from "./tokens.ts";
 import { usageFrom } from "./usage.ts";
 import {
@@ -99,6 +106,34 @@ class CsiVolumes implements VolumePlugin {
     const staging = stagingOf(this.#parts.stagingRoot, state);
     const stagingPath = staging.exists ? staging.path : "";
     return usageFrom(await driver.stats(state.volumeHandle, targetOf(path), stagingPath, call));
+  }
+
+  async expand(request: VolumeMountRequest, bytes: bigint, call: Call): Promise<ExpandOutcome> {
+    const volume = volumeOf(request);
+    return this.#inTurn(volume, async () => {
+      try {
+        const driver = this.#parts.drivers.named(volume.driverName);
+        const features = await driver.features(call);
+        if (!features.expands)
+          return {
+            outcome: "unsupported",
+            message: `NodeExpand is not supported by the CSI driver ${volume.driverName}`,
+          };
+        const staging = stagingOf(this.#parts.stagingRoot, volume);
+        const told = {
+          volumeId: volume.volumeHandle,
+          volumePath: targetOf(request.path),
+          capacityRange: { requiredBytes: bytes, limitBytes: 0n },
+          stagingTargetPath: features.stages ? staging.path : "",
+          volumeCapability: capabilityOf(volume, features, undefined),
+          secrets: await this.#secret(volume.expandSecret, call),
+        };
+        await driver.expand(told, call);
+        return { outcome: "grown" };
+      } catch (error) {
+        return outcomeOf(error);
+      }
+    });
   }
 
   async #publish(

@@ -6,6 +6,7 @@ import type { MethodTable } from "../../../cri/api/grpc-service.ts";
 import { type Call, within } from "../../kit/call.ts";
 import {
   NodeDefinition,
+  NodeExpandVolumeRequest,
   type NodeGetCapabilitiesResponse,
   type NodeGetInfoResponse,
   type NodeGetVolumeStatsResponse,
@@ -20,6 +21,7 @@ const longestCallMs = 120_000;
 export interface DriverFeatures {
   readonly stages: boolean;
   readonly tellsUsage: boolean;
+  readonly expands: boolean;
   readonly knowsSingleWriter: boolean;
   readonly setsGroup: boolean;
 }
@@ -42,6 +44,7 @@ export class CsiDriver {
     this.#features = {
       stages: types.has(Feature.STAGE_UNSTAGE_VOLUME),
       tellsUsage: types.has(Feature.GET_VOLUME_STATS),
+      expands: types.has(Feature.EXPAND_VOLUME),
       knowsSingleWriter: types.has(Feature.SINGLE_NODE_MULTI_WRITER),
       setsGroup: types.has(Feature.VOLUME_MOUNT_GROUP),
     };
@@ -66,6 +69,10 @@ export class CsiDriver {
 
   async unpublish(volumeId: string, targetPath: string, call: Call): Promise<void> {
     await this.#ask(NodeDefinition.methods.nodeUnpublishVolume, { volumeId, targetPath }, call);
+  }
+
+  async expand(request: Partial<NodeExpandVolumeRequest>, call: Call): Promise<void> {
+    await this.#ask(NodeDefinition.methods.nodeExpandVolume, NodeExpandVolumeRequest.create(request), call);
   }
 
   async stats(

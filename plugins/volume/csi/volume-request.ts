@@ -24,6 +24,7 @@ export interface CsiVolume {
   readonly mountOptions: readonly string[];
   readonly stageSecret?: SecretRef;
   readonly publishSecret?: SecretRef;
+  readonly expandSecret?: SecretRef;
 }
 
 interface Source {
@@ -34,6 +35,7 @@ interface Source {
   readOnly?: boolean;
   nodeStageSecretRef?: { name?: string; namespace?: string };
   nodePublishSecretRef?: { name?: string; namespace?: string };
+  nodeExpandSecretRef?: { name?: string; namespace?: string };
 }
 
 export function volumeOf(request: VolumeMountRequest): CsiVolume {
@@ -43,6 +45,7 @@ export function volumeOf(request: VolumeMountRequest): CsiVolume {
     ref?.name ? { name: ref.name, namespace: ref.namespace ?? pod.metadata.namespace ?? "" } : undefined;
   const stageSecret = secret(source.nodeStageSecretRef);
   const publishSecret = secret(source.nodePublishSecretRef);
+  const expandSecret = secret(source.nodeExpandSecretRef);
   const isPersistent = source.volumeHandle !== undefined;
   return {
     driverName: source.driver,
@@ -56,6 +59,7 @@ export function volumeOf(request: VolumeMountRequest): CsiVolume {
     mountOptions: persistentVolume?.spec?.mountOptions ?? [],
     ...(stageSecret ? { stageSecret } : {}),
     ...(publishSecret ? { publishSecret } : {}),
+    ...(expandSecret ? { expandSecret } : {}),
   };
 }
 

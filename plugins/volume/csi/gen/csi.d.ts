@@ -129,6 +129,27 @@ export declare namespace VolumeUsage_Unit {
 export interface NodeGetVolumeStatsResponse {
     usage: VolumeUsage[];
 }
+export interface CapacityRange {
+    requiredBytes: bigint;
+    limitBytes: bigint;
+}
+export interface NodeExpandVolumeRequest {
+    volumeId: string;
+    volumePath: string;
+    capacityRange?: CapacityRange | undefined;
+    stagingTargetPath: string;
+    volumeCapability?: VolumeCapability | undefined;
+    secrets: {
+        [key: string]: string;
+    };
+}
+export interface NodeExpandVolumeRequest_SecretsEntry {
+    key: string;
+    value: string;
+}
+export interface NodeExpandVolumeResponse {
+    capacityBytes: bigint;
+}
 export interface NodeServiceCapability {
     rpc?: NodeServiceCapability_RPC | undefined;
 }
@@ -193,6 +214,10 @@ export declare const NodeUnpublishVolumeRequest: MessageFns<NodeUnpublishVolumeR
 export declare const NodeGetVolumeStatsRequest: MessageFns<NodeGetVolumeStatsRequest>;
 export declare const VolumeUsage: MessageFns<VolumeUsage>;
 export declare const NodeGetVolumeStatsResponse: MessageFns<NodeGetVolumeStatsResponse>;
+export declare const CapacityRange: MessageFns<CapacityRange>;
+export declare const NodeExpandVolumeRequest: MessageFns<NodeExpandVolumeRequest>;
+export declare const NodeExpandVolumeRequest_SecretsEntry: MessageFns<NodeExpandVolumeRequest_SecretsEntry>;
+export declare const NodeExpandVolumeResponse: MessageFns<NodeExpandVolumeResponse>;
 export declare const NodeServiceCapability: MessageFns<NodeServiceCapability>;
 export declare const NodeServiceCapability_RPC: MessageFns<NodeServiceCapability_RPC>;
 export declare const NodeGetCapabilitiesRequest: MessageFns<NodeGetCapabilitiesRequest>;
@@ -243,6 +268,14 @@ export declare const NodeDefinition: {
             readonly requestType: typeof NodeGetVolumeStatsRequest;
             readonly requestStream: false;
             readonly responseType: typeof NodeGetVolumeStatsResponse;
+            readonly responseStream: false;
+            readonly options: {};
+        };
+        readonly nodeExpandVolume: {
+            readonly name: "NodeExpandVolume";
+            readonly requestType: typeof NodeExpandVolumeRequest;
+            readonly requestStream: false;
+            readonly responseType: typeof NodeExpandVolumeResponse;
             readonly responseStream: false;
             readonly options: {};
         };

@@ -1325,6 +1325,321 @@ export const NodeGetVolumeStatsResponse = {
         return message;
     },
 };
+function createBaseCapacityRange() {
+    return { requiredBytes: 0n, limitBytes: 0n };
+}
+export const CapacityRange = {
+    encode(message, writer = new BinaryWriter()) {
+        if (message.requiredBytes !== 0n) {
+            if (BigInt.asIntN(64, message.requiredBytes) !== message.requiredBytes) {
+                throw new globalThis.Error("value provided for field message.requiredBytes of type int64 too large");
+            }
+            writer.uint32(8).int64(message.requiredBytes);
+        }
+        if (message.limitBytes !== 0n) {
+            if (BigInt.asIntN(64, message.limitBytes) !== message.limitBytes) {
+                throw new globalThis.Error("value provided for field message.limitBytes of type int64 too large");
+            }
+            writer.uint32(16).int64(message.limitBytes);
+        }
+        return writer;
+    },
+    decode(input, length) {
+        const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+        const previousRecursionDepth = reader.__tsProtoDecodeDepth ?? 0;
+        if (previousRecursionDepth >= 100) {
+            throw new globalThis.Error("protobuf decode recursion limit exceeded");
+        }
+        reader.__tsProtoDecodeDepth = previousRecursionDepth + 1;
+        try {
+            const end = length === undefined ? reader.len : reader.pos + length;
+            const message = createBaseCapacityRange();
+            while (reader.pos < end) {
+                const tag = reader.uint32();
+                switch (tag >>> 3) {
+                    case 1: {
+                        if (tag !== 8) {
+                            break;
+                        }
+                        message.requiredBytes = reader.int64();
+                        continue;
+                    }
+                    case 2: {
+                        if (tag !== 16) {
+                            break;
+                        }
+                        message.limitBytes = reader.int64();
+                        continue;
+                    }
+                }
+                if ((tag & 7) === 4 || tag === 0) {
+                    break;
+                }
+                reader.skip(tag & 7);
+            }
+            return message;
+        }
+        finally {
+            reader.__tsProtoDecodeDepth = previousRecursionDepth;
+        }
+    },
+    create(base) {
+        return CapacityRange.fromPartial(base ?? {});
+    },
+    fromPartial(object) {
+        const message = createBaseCapacityRange();
+        message.requiredBytes = (object.requiredBytes !== undefined && object.requiredBytes !== null)
+            ? BigInt(object.requiredBytes)
+            : 0n;
+        message.limitBytes = (object.limitBytes !== undefined && object.limitBytes !== null)
+            ? BigInt(object.limitBytes)
+            : 0n;
+        return message;
+    },
+};
+function createBaseNodeExpandVolumeRequest() {
+    return {
+        volumeId: "",
+        volumePath: "",
+        capacityRange: undefined,
+        stagingTargetPath: "",
+        volumeCapability: undefined,
+        secrets: {},
+    };
+}
+export const NodeExpandVolumeRequest = {
+    encode(message, writer = new BinaryWriter()) {
+        if (message.volumeId !== "") {
+            writer.uint32(10).string(message.volumeId);
+        }
+        if (message.volumePath !== "") {
+            writer.uint32(18).string(message.volumePath);
+        }
+        if (message.capacityRange !== undefined) {
+            CapacityRange.encode(message.capacityRange, writer.uint32(26).fork()).join();
+        }
+        if (message.stagingTargetPath !== "") {
+            writer.uint32(34).string(message.stagingTargetPath);
+        }
+        if (message.volumeCapability !== undefined) {
+            VolumeCapability.encode(message.volumeCapability, writer.uint32(42).fork()).join();
+        }
+        globalThis.Object.entries(message.secrets).forEach(([key, value]) => {
+            NodeExpandVolumeRequest_SecretsEntry.encode({ key: key, value }, writer.uint32(50).fork()).join();
+        });
+        return writer;
+    },
+    decode(input, length) {
+        const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+        const previousRecursionDepth = reader.__tsProtoDecodeDepth ?? 0;
+        if (previousRecursionDepth >= 100) {
+            throw new globalThis.Error("protobuf decode recursion limit exceeded");
+        }
+        reader.__tsProtoDecodeDepth = previousRecursionDepth + 1;
+        try {
+            const end = length === undefined ? reader.len : reader.pos + length;
+            const message = createBaseNodeExpandVolumeRequest();
+            while (reader.pos < end) {
+                const tag = reader.uint32();
+                switch (tag >>> 3) {
+                    case 1: {
+                        if (tag !== 10) {
+                            break;
+                        }
+                        message.volumeId = reader.string();
+                        continue;
+                    }
+                    case 2: {
+                        if (tag !== 18) {
+                            break;
+                        }
+                        message.volumePath = reader.string();
+                        continue;
+                    }
+                    case 3: {
+                        if (tag !== 26) {
+                            break;
+                        }
+                        message.capacityRange = CapacityRange.decode(reader, reader.uint32());
+                        continue;
+                    }
+                    case 4: {
+                        if (tag !== 34) {
+                            break;
+                        }
+                        message.stagingTargetPath = reader.string();
+                        continue;
+                    }
+                    case 5: {
+                        if (tag !== 42) {
+                            break;
+                        }
+                        message.volumeCapability = VolumeCapability.decode(reader, reader.uint32());
+                        continue;
+                    }
+                    case 6: {
+                        if (tag !== 50) {
+                            break;
+                        }
+                        const entry6 = NodeExpandVolumeRequest_SecretsEntry.decode(reader, reader.uint32());
+                        if (entry6.value !== undefined) {
+                            message.secrets[entry6.key] = entry6.value;
+                        }
+                        continue;
+                    }
+                }
+                if ((tag & 7) === 4 || tag === 0) {
+                    break;
+                }
+                reader.skip(tag & 7);
+            }
+            return message;
+        }
+        finally {
+            reader.__tsProtoDecodeDepth = previousRecursionDepth;
+        }
+    },
+    create(base) {
+        return NodeExpandVolumeRequest.fromPartial(base ?? {});
+    },
+    fromPartial(object) {
+        const message = createBaseNodeExpandVolumeRequest();
+        message.volumeId = object.volumeId ?? "";
+        message.volumePath = object.volumePath ?? "";
+        message.capacityRange = (object.capacityRange !== undefined && object.capacityRange !== null)
+            ? CapacityRange.fromPartial(object.capacityRange)
+            : undefined;
+        message.stagingTargetPath = object.stagingTargetPath ?? "";
+        message.volumeCapability = (object.volumeCapability !== undefined && object.volumeCapability !== null)
+            ? VolumeCapability.fromPartial(object.volumeCapability)
+            : undefined;
+        message.secrets = globalThis.Object.entries(object.secrets ?? {}).reduce((acc, [key, value]) => {
+            if (value !== undefined) {
+                acc[key] = globalThis.String(value);
+            }
+            return acc;
+        }, {});
+        return message;
+    },
+};
+function createBaseNodeExpandVolumeRequest_SecretsEntry() {
+    return { key: "", value: "" };
+}
+export const NodeExpandVolumeRequest_SecretsEntry = {
+    encode(message, writer = new BinaryWriter()) {
+        if (message.key !== "") {
+            writer.uint32(10).string(message.key);
+        }
+        if (message.value !== "") {
+            writer.uint32(18).string(message.value);
+        }
+        return writer;
+    },
+    decode(input, length) {
+        const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+        const previousRecursionDepth = reader.__tsProtoDecodeDepth ?? 0;
+        if (previousRecursionDepth >= 100) {
+            throw new globalThis.Error("protobuf decode recursion limit exceeded");
+        }
+        reader.__tsProtoDecodeDepth = previousRecursionDepth + 1;
+        try {
+            const end = length === undefined ? reader.len : reader.pos + length;
+            const message = createBaseNodeExpandVolumeRequest_SecretsEntry();
+            while (reader.pos < end) {
+                const tag = reader.uint32();
+                switch (tag >>> 3) {
+                    case 1: {
+                        if (tag !== 10) {
+                            break;
+                        }
+                        message.key = reader.string();
+                        continue;
+                    }
+                    case 2: {
+                        if (tag !== 18) {
+                            break;
+                        }
+                        message.value = reader.string();
+                        continue;
+                    }
+                }
+                if ((tag & 7) === 4 || tag === 0) {
+                    break;
+                }
+                reader.skip(tag & 7);
+            }
+            return message;
+        }
+        finally {
+            reader.__tsProtoDecodeDepth = previousRecursionDepth;
+        }
+    },
+    create(base) {
+        return NodeExpandVolumeRequest_SecretsEntry.fromPartial(base ?? {});
+    },
+    fromPartial(object) {
+        const message = createBaseNodeExpandVolumeRequest_SecretsEntry();
+        message.key = object.key ?? "";
+        message.value = object.value ?? "";
+        return message;
+    },
+};
+function createBaseNodeExpandVolumeResponse() {
+    return { capacityBytes: 0n };
+}
+export const NodeExpandVolumeResponse = {
+    encode(message, writer = new BinaryWriter()) {
+        if (message.capacityBytes !== 0n) {
+            if (BigInt.asIntN(64, message.capacityBytes) !== message.capacityBytes) {
+                throw new globalThis.Error("value provided for field message.capacityBytes of type int64 too large");
+            }
+            writer.uint32(8).int64(message.capacityBytes);
+        }
+        return writer;
+    },
+    decode(input, length) {
+        const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+        const previousRecursionDepth = reader.__tsProtoDecodeDepth ?? 0;
+        if (previousRecursionDepth >= 100) {
+            throw new globalThis.Error("protobuf decode recursion limit exceeded");
+        }
+        reader.__tsProtoDecodeDepth = previousRecursionDepth + 1;
+        try {
+            const end = length === undefined ? reader.len : reader.pos + length;
+            const message = createBaseNodeExpandVolumeResponse();
+            while (reader.pos < end) {
+                const tag = reader.uint32();
+                switch (tag >>> 3) {
+                    case 1: {
+                        if (tag !== 8) {
+                            break;
+                        }
+                        message.capacityBytes = reader.int64();
+                        continue;
+                    }
+                }
+                if ((tag & 7) === 4 || tag === 0) {
+                    break;
+                }
+                reader.skip(tag & 7);
+            }
+            return message;
+        }
+        finally {
+            reader.__tsProtoDecodeDepth = previousRecursionDepth;
+        }
+    },
+    create(base) {
+        return NodeExpandVolumeResponse.fromPartial(base ?? {});
+    },
+    fromPartial(object) {
+        const message = createBaseNodeExpandVolumeResponse();
+        message.capacityBytes = (object.capacityBytes !== undefined && object.capacityBytes !== null)
+            ? BigInt(object.capacityBytes)
+            : 0n;
+        return message;
+    },
+};
 function createBaseNodeServiceCapability() {
     return { rpc: undefined };
 }
@@ -1802,6 +2117,14 @@ export const NodeDefinition = {
             requestType: NodeGetVolumeStatsRequest,
             requestStream: false,
             responseType: NodeGetVolumeStatsResponse,
+            responseStream: false,
+            options: {},
+        },
+        nodeExpandVolume: {
+            name: "NodeExpandVolume",
+            requestType: NodeExpandVolumeRequest,
+            requestStream: false,
+            responseType: NodeExpandVolumeResponse,
             responseStream: false,
             options: {},
         },
