@@ -1,11 +1,12 @@
 // The daemons as the agent runs them: fed by informers, on a host that the test plays, started, disturbed, stopped and removed.
 
+import { execFileSync } from "node:child_process";
 import dgram from "node:dgram";
 import { decode, encode } from "dns-packet";
 import t from "tap";
 import { openKernel } from "../../cni/net/kernel.ts";
 import { MemoryInformer } from "../../test/harness/memory-informer.ts";
-import { noNetworkReason, playHost, testNetns } from "../../test/harness/network.ts";
+import { noLegacyFirewallReason, noNetworkReason, playHost, testNetns } from "../../test/harness/network.ts";
 import { until } from "../../test/harness/until.ts";
 import { uninterrupted } from "../kit/call.ts";
 import { systemClock } from "../kit/clock.ts";
@@ -14,6 +15,7 @@ import { type Daemon, daemonKind } from "../kit/daemon.ts";
 import type { Informer } from "../kit/informer.ts";
 import { noLog } from "../kit/log.ts";
 import { parsePrefix } from "../kit/net/address.ts";
+import { readNetSetting } from "../kit/net/sysctl.ts";
 import { type NodeContext, nodeContextKind } from "../kit/node-context.ts";
 import type { ResourceRef } from "../kit/objects/resources.ts";
 import type { EndpointSlice, Namespace, NetworkPolicy, Node, Pod, Service } from "../kit/objects/types.ts";
@@ -36,6 +38,10 @@ t.test("daemons on a kernel", { skip: noNetworkReason() }, async (t) => {
   await kernel.host.addAddress(link.index, parsePrefix("192.0.2.1/24"));
   wire.close();
 
+  const hasLegacy = noLegacyFirewallReason() === false;
+  const legacyRules = () => execFileSync("iptables-legacy", ["-S", "FORWARD"], { encoding: "utf8" });
+  if (hasLegacy) execFileSync("iptables-legacy", ["-P", "FORWARD", "DROP"]);
+
   const informers = {
     services: new MemoryInformer<Service>(),
     endpointslices: new MemoryInformer<EndpointSlice>(),
@@ -55,6 +61,7 @@ t.test("daemons on a kernel", { skip: noNetworkReason() }, async (t) => {
     clusterCidrs: ["10.42.0.0/16"],
     clusterDns: ["10.43.0.10"],
     clusterDomain: "cluster.local",
+    podConnected: new Set(),
     informer: <T>(ref: ResourceRef) => informers[ref.plural as keyof typeof informers] as unknown as Informer<T>,
   };
   // The host's clock may be set while we run: by NTP after a start without a battery, or by hand.
@@ -191,6 +198,22 @@ t.test("daemons on a kernel", { skip: noNetworkReason() }, async (t) => {
     t.match(await resolve(), /10\.43\.0\.5/);
   }
 
+  const closeWait = readNetSetting("netfilter/nf_conntrack_tcp_timeout_close_wait");
+  t.equal(closeWait, "3600", "half-closed connections live for an hour, not a minute");
+
+  // A node port may lead to a pod of another node, past the bridge of ours: the pods' whole network is let through.
+  if (hasLegacy) t.match(legacyRules(), /-d 10\.42\.0\.0\/16 .*-j ACCEPT/, "in the legacy firewall");
+  const forward = "ip filter FORWARD";
+  await kernel.nft.run(
+    `add table ip filter\nadd chain ${forward} { type filter hook forward priority 0; policy drop; }`,
+    uninterrupted,
+  );
+  await until(
+    "pods to be let through a firewall that came later",
+    async () => (await listed(`list chain ${forward}`)).includes("skiff-forward:10.42.0.0/16"),
+    60_000,
+  );
+
   // A route that looks like ours but leads elsewhere is another agent's.
   const { index: eth } = await kernel.host.getLink("eth0");
   const destination = parsePrefix("10.99.1.0/24");
@@ -206,6 +229,9 @@ t.test("daemons on a kernel", { skip: noNetworkReason() }, async (t) => {
   for (const daemon of installed) await daemon.remove?.(uninterrupted);
   for (const daemon of installed) await daemon.remove?.(uninterrupted);
   await opened.close();
+  t.notMatch(await listed(`list chain ${forward}`), /"rule"/, "no rule is left in the firewall of others");
+  if (hasLegacy) t.equal(legacyRules().trim(), "-P FORWARD DROP");
+  await kernel.nft.run("delete table ip filter", uninterrupted);
   t.equal(await listed("list tables"), "[]", "no table is left");
   t.same((await kernel.host.listLinks()).map(({ name }) => name).sort(), ["eth0", "lo"], "no link is left");
   t.equal(

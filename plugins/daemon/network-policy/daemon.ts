@@ -7,11 +7,12 @@ import type { Daemon } from "../../kit/daemon.ts";
 import type { Log } from "../../kit/log.ts";
 import { openNft } from "../../kit/net/nft.ts";
 import { writeNetSetting } from "../../kit/net/sysctl.ts";
-import type { NodeContext } from "../../kit/node-context.ts";
+import type { NodeContext, PodConnected } from "../../kit/node-context.ts";
 import { resources } from "../../kit/objects/resources.ts";
 import type { Namespace, NetworkPolicy, Pod } from "../../kit/objects/types.ts";
 import { RuleGeneration } from "../ruleset/generation.ts";
 import { OwnedTable } from "../ruleset/table.ts";
+import { Arrivals } from "./arrivals.ts";
 import { policyBase, policyTable } from "./base.ts";
 import { Wake } from "../wake.ts";
 import { compilePolicies } from "./compile.ts";
@@ -24,6 +25,7 @@ export interface NetworkPolicyOptions {
 
 const gatherMs = 50;
 const lookMs = 5_000;
+const mostWaitMs = 5_000;
 
 export function networkPolicyDaemon(options: NetworkPolicyOptions): Daemon {
   const table = policyTable(options.node.instance);
@@ -59,10 +61,23 @@ async function run(
   call: Call,
 ): Promise<void> {
   const wake = new Wake(clock, call);
-  const ends: (() => void)[] = [() => wake.close()];
+  const arrivals = new Arrivals();
+  const ends: (() => void)[] = [() => wake.close(), () => arrivals.close()];
   try {
     const policies = node.informer<NetworkPolicy>(resources.networkpolicies);
     await wake.for(policies.synced);
+    const connected: PodConnected = async (pod, ips, { signal }) => {
+      if (policies.list().length === 0 || ips.length === 0) return;
+      const admitted = arrivals.add(pod, ips);
+      wake.ring();
+      // An API server that does not tell of pods just now must not keep them from starting.
+      const over = new AbortController();
+      const patience = clock.sleep(mostWaitMs, { signal: AbortSignal.any([signal, over.signal]) });
+      await Promise.race([admitted, patience.catch(() => {})]);
+      over.abort();
+    };
+    node.podConnected.add(connected);
+    ends.push(() => node.podConnected.delete(connected));
     ends.push(policies.onEvent(() => wake.ring()));
     while (policies.list().length === 0 && !call.signal.aborted) await wake.next(lookMs * 12);
     if (call.signal.aborted) return;
@@ -72,15 +87,24 @@ async function run(
     const pods = node.informer<Pod>(resources.pods);
     const namespaces = node.informer<Namespace>(resources.namespaces);
     await wake.for(Promise.all([pods.synced, namespaces.synced]));
-    for (const informer of [pods, namespaces]) ends.push(informer.onEvent(() => wake.ring()));
+    ends.push(namespaces.onEvent(() => wake.ring()));
+    ends.push(
+      pods.onEvent(({ type, object }) => {
+        if (type === "delete") arrivals.forget(object);
+        wake.ring();
+      }),
+    );
     let seen = -1;
     while (!call.signal.aborted) {
-      const world = { policies: policies.list(), pods: pods.list(), namespaces: namespaces.list() };
-      table.update("policies", compilePolicies({ ...world, nodeName: node.nodeName }));
+      const { nodeName } = node;
+      const { pods: present, admit } = arrivals.merge(pods.list(), nodeName);
+      const world = { policies: policies.list(), pods: present, namespaces: namespaces.list() };
+      table.update("policies", compilePolicies({ ...world, nodeName }));
       await table.commit(call);
+      admit();
       if (seen !== -1 && (await generation.read()) !== seen) await table.verify(call);
       seen = await generation.read();
-      if (await wake.next(lookMs)) await clock.sleep(gatherMs, call).catch(() => {});
+      if ((await wake.next(lookMs)) && !arrivals.isNew) await clock.sleep(gatherMs, call).catch(() => {});
     }
   } finally {
     for (const end of ends) end();

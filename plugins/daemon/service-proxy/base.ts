@@ -36,12 +36,16 @@ export function baseLines(t: string, podCidrs: readonly string[]): string[] {
     `add chain ${t} martians { type filter hook prerouting priority raw; }`,
     `add rule ${t} prerouting jump services`,
     `add rule ${t} output jump services`,
-    ...["input", "forward", "output"].map((hook) => `add rule ${t} filter_${hook} ct state new jump refusals`),
+    ...["input", "output"].map((hook) => `add rule ${t} filter_${hook} ct state new jump refusals`),
+    `add chain ${t} strays`,
+    `add rule ${t} filter_forward ct state vmap { new : jump refusals, invalid : jump strays }`,
     // Node ports answer on 127.0.0.1 too, which needs route_localnet; nobody outside may use that.
     `add rule ${t} martians ip daddr 127.0.0.0/8 iifname != "lo" drop`,
   );
   for (const f of [4, 6] as const) {
     const ip = f === 4 ? "ip" : "ip6";
+    // What conntrack cannot place is not translated: under the pod's own address it would make the client reset its connection.
+    lines.push(`add rule ${t} strays ${ip} saddr @pods${f} drop`, `add rule ${t} strays ${ip} daddr @pods${f} drop`);
     const reject = f === 4 ? "reject with icmp port-unreachable" : "reject with icmpv6 port-unreachable";
     const port = "meta l4proto . th dport";
     lines.push(

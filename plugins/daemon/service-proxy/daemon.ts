@@ -7,17 +7,16 @@ import { isFault } from "../../kit/fault.ts";
 import type { Log } from "../../kit/log.ts";
 import { acceptForwarding, withdrawForwarding } from "../../kit/net/forward-accept.ts";
 import { contains, parsePrefix } from "../../kit/net/address.ts";
-import { enableForwarding } from "../../kit/net/forwarding.ts";
+import { isLegacyInUse } from "../../kit/net/legacy-forward.ts";
 import { listLinks, openRoutes } from "../../kit/net/links.ts";
 import { listAddresses } from "../../kit/net/routes.ts";
 import { type Nft, openNft } from "../../kit/net/nft.ts";
-import { readNetSetting, writeNetSetting } from "../../kit/net/sysctl.ts";
 import type { NodeContext } from "../../kit/node-context.ts";
-import { run } from "../../kit/platform/process.ts";
 import { resources } from "../../kit/objects/resources.ts";
 import type { EndpointSlice, Node, Service } from "../../kit/objects/types.ts";
 import { RuleGeneration } from "../ruleset/generation.ts";
 import { Wake } from "../wake.ts";
+import { allowServices } from "./kernel-settings.ts";
 import { ServiceProxy } from "./proxy.ts";
 import { isSameIngress, nodeAddresses, wantedIngress, writerOf } from "./publish.ts";
 import type { ViewContext } from "./service-view.ts";
@@ -32,6 +31,8 @@ export interface ServiceProxyDaemonOptions {
 const gatherMs = 20;
 const lookMs = 2_000;
 const leastVerifyMs = 10_000;
+/** The legacy iptables tells nobody of its changes, so that a firewall that came later is found by looking. */
+const acceptMs = 60_000;
 
 export function serviceProxyDaemon(options: ServiceProxyDaemonOptions): Daemon {
   return {
@@ -48,7 +49,7 @@ export function serviceProxyDaemon(options: ServiceProxyDaemonOptions): Daemon {
           context: contextOf(options.node, undefined),
         });
         await proxy.remove(call);
-        for (const bridge of await podBridges(options.node.clusterCidrs)) await withdrawForwarding(nft, bridge, call);
+        for (const what of await forwarded(options.node.clusterCidrs)) await withdrawForwarding(nft, what, call);
       } finally {
         nft.close();
       }
@@ -72,6 +73,7 @@ class Run {
   readonly #proxy: ServiceProxy;
   #seenGeneration = 0;
   #verifyFrom = 0;
+  #acceptFrom = 0;
   /** Services or nodes changed since the addresses of load balancers were last looked at. */
   #mayPublish = true;
 
@@ -116,6 +118,7 @@ class Run {
     ];
     try {
       this.#proxy.setContext(contextOf(node, nodes.get("", node.nodeName)));
+      await this.#acceptForwarded(call);
       await this.#commit(call);
       while (!call.signal.aborted) {
         if (!this.#proxy.isDirty && !this.#mayPublish) await wake.next(lookMs);
@@ -125,6 +128,7 @@ class Run {
         }
         if (this.#mayPublish) await this.#publish(services.list(), nodes.list(), call);
         await this.#verifyWhenChanged(call);
+        if (clock.monotonic() >= this.#acceptFrom && isLegacyInUse()) await this.#acceptForwarded(call);
       }
     } finally {
       for (const end of ends) end();
@@ -150,9 +154,14 @@ class Run {
     await this.#proxy.verify(call);
     // With very many services a look takes long; it never takes more than a twentieth of the time.
     this.#verifyFrom = clock.monotonic() + Math.max(leastVerifyMs, 20 * (clock.monotonic() - startedAt));
-    for (const bridge of await podBridges(this.#options.node.clusterCidrs))
-      await acceptForwarding(this.#nft, bridge, call);
+    await this.#acceptForwarded(call);
     this.#seenGeneration = await this.#generation.read();
+  }
+
+  /** The pods' networks too, not just their bridges: a node port leads to pods of other nodes past any bridge. */
+  async #acceptForwarded(call: Call): Promise<void> {
+    this.#acceptFrom = this.#options.clock.monotonic() + acceptMs;
+    for (const what of await forwarded(this.#options.node.clusterCidrs)) await acceptForwarding(this.#nft, what, call);
   }
 
   async #publish(services: readonly Service[], nodes: readonly Node[], call: Call): Promise<void> {
@@ -179,19 +188,8 @@ class Run {
   }
 }
 
-/** What the kernel must allow for services to work; where it cannot be set, the node's preflight says so. */
-async function allowServices(call: Call): Promise<void> {
-  // Without it, answers between pods of one bridge bypass the address translation.
-  if (readNetSetting("bridge/bridge-nf-call-iptables") === undefined)
-    await run("modprobe", ["br_netfilter"], { timeoutMs: 10_000 }, call).catch(() => undefined);
-  enableForwarding(4);
-  writeNetSetting("ipv4/conf/all/route_localnet", "1");
-  writeNetSetting("bridge/bridge-nf-call-iptables", "1");
-  writeNetSetting("bridge/bridge-nf-call-ip6tables", "1");
-}
-
-/** The bridges that hold an address of the pods' networks: the ones that CNI made for pods. */
-async function podBridges(podCidrs: readonly string[]): Promise<string[]> {
+/** The pods' networks, and the bridges that hold an address of them: the ones that CNI made for pods. */
+async function forwarded(podCidrs: readonly string[]): Promise<string[]> {
   const prefixes = podCidrs.map(parsePrefix);
   const routes = openRoutes();
   try {
@@ -200,9 +198,8 @@ async function podBridges(podCidrs: readonly string[]): Promise<string[]> {
       addresses.some(
         (found) => found.index === index && prefixes.some((prefix) => contains(prefix, found.prefix.address)),
       );
-    return (await listLinks(routes))
-      .filter((link) => link.kind === "bridge" && isPod(link.index))
-      .map(({ name }) => name);
+    const bridges = (await listLinks(routes)).filter((link) => link.kind === "bridge" && isPod(link.index));
+    return [...podCidrs, ...bridges.map(({ name }) => name)];
   } finally {
     routes.close();
   }

@@ -22,6 +22,8 @@ export interface EndpointQuestion {
 export interface ChosenEndpoints {
   readonly endpoints: readonly Endpoint[];
   readonly localEndpoints: readonly Endpoint[];
+  /** Addresses of this node that are ready: a load balancer counts nothing else, also while others still serve. */
+  readonly localReadyIps: readonly string[];
   readonly hasAnyEndpoint: boolean;
 }
 
@@ -44,6 +46,7 @@ export function chooseEndpoints(slices: readonly EndpointSlice[], question: Endp
       ? localReady
       : local.filter(({ isServingTerminating }) => isServingTerminating)
     ).map(plain),
+    localReadyIps: localReady.map(({ ip }) => ip),
     hasAnyEndpoint: endpoints.length > 0,
   };
 }

@@ -46,7 +46,11 @@ export class HealthCheckServers {
         localEndpoints,
         serviceProxyHealthy: true,
       };
-      response.writeHead(localEndpoints > 0 ? 200 : 503, { "content-type": "application/json" });
+      response.writeHead(localEndpoints > 0 ? 200 : 503, {
+        "content-type": "application/json",
+        "x-content-type-options": "nosniff",
+        "x-load-balancing-endpoint-weight": String(localEndpoints),
+      });
       response.end(JSON.stringify(body));
     });
     server.on("error", (error) => {

@@ -170,6 +170,13 @@ t.test("services on a kernel", { skip: noNetworkReason() }, async (t) => {
     t.equal(await ask(outside, { address: "198.51.100.1", port: 30080 }), "a 198.51.100.2");
     t.same(await seen(client.netnsPath, "198.51.100.1", 30080, 2), ["a", "b"], "for pods it is Cluster");
     t.equal((await fetch(`http://127.0.0.1:${healthCheckNodePort}/`)).status, 200);
+    const terminating = { ready: false, serving: true, terminating: true };
+    await put({ type: "NodePort", externalTrafficPolicy: "Local", healthCheckNodePort }, [], {
+      addressType: "IPv4",
+      endpoints: [{ addresses: [a.ip], nodeName: "n1", conditions: terminating }],
+    });
+    t.equal(await who(outside, "198.51.100.1", 30080), "a", "one that goes serves on");
+    t.equal((await fetch(`http://127.0.0.1:${healthCheckNodePort}/`)).status, 503, "but is not told of");
     await put({ type: "NodePort", externalTrafficPolicy: "Local", healthCheckNodePort }, [{ ip: b.ip, node: "n2" }]);
     t.equal(await ask(outside, { address: "198.51.100.1", port: 30080 }), "", "nobody here");
     t.equal((await fetch(`http://127.0.0.1:${healthCheckNodePort}/`)).status, 503);
@@ -296,6 +303,21 @@ t.test("services on a kernel", { skip: noNetworkReason() }, async (t) => {
     t.equal(await who(client.netnsPath, "10.43.0.5", 53, "udp", 20002), "a");
     await put({}, [{ ip: b.ip }]);
     t.equal(await who(client.netnsPath, "10.43.0.5", 53, "udp", 20002), "b");
+  });
+
+  await t.test("what conntrack cannot place does not leave a pod under its own address", async (t) => {
+    await put({}, both);
+    t.equal(await who(client.netnsPath, a.ip, 8080), "a");
+    // The kernel misses the first packet of this one, so that the answer to it belongs to no connection.
+    await kernel.nft.run(
+      `add table inet theirs
+       add chain inet theirs early { type filter hook prerouting priority raw; }
+       add rule inet theirs early ip saddr ${client.ip} ip daddr ${a.ip} tcp dport 8080 notrack`,
+      call,
+    );
+    t.equal(await who(client.netnsPath, a.ip, 8080), "");
+    t.equal(await who(client.netnsPath, b.ip, 8080), "b", "others are not minded");
+    await kernel.nft.run("delete table inet theirs", call);
   });
 
   await t.test("verify() repairs what others did, and touches nothing of theirs", async (t) => {

@@ -110,7 +110,7 @@ export class ServiceProxy {
       const service = this.#services.get(key);
       const port = service?.spec?.healthCheckNodePort;
       if (!port || service.spec?.externalTrafficPolicy !== "Local") continue;
-      const ips = new Set(views.flatMap(({ localEndpoints }) => localEndpoints.map(({ ip }) => ip)));
+      const ips = new Set(views.flatMap(({ localReadyIps }) => localReadyIps));
       checks.set(port, {
         namespace: service.metadata.namespace ?? "",
         name: service.metadata.name ?? "",

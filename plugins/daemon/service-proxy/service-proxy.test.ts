@@ -113,9 +113,14 @@ t.test("viewService() leaves out what no proxy serves", async (t) => {
   t.same(viewService(service({ type: "ExternalName", clusterIP: undefined }), [], context), []);
   t.same(viewService(service({ clusterIP: "None", clusterIPs: ["None"] }), [], context), []);
   t.same(viewService(service({ clusterIP: "10.43.0.10", clusterIPs: ["10.43.0.10"] }), [], context), []);
-  const labelled = service({});
-  labelled.metadata.labels = { "service.kubernetes.io/service-proxy-name": "other" };
-  t.same(viewService(labelled, [], context), []);
+  for (const labels of [
+    { "service.kubernetes.io/service-proxy-name": "other" },
+    { "service.kubernetes.io/headless": "" },
+  ]) {
+    const labelled = service({});
+    labelled.metadata.labels = labels;
+    t.same(viewService(labelled, [], context), [], JSON.stringify(labels));
+  }
 });
 
 t.test("planService() refuses, drops or serves by policy and endpoints", async (t) => {
@@ -195,9 +200,9 @@ t.test("commit() writes only what changed", async (t) => {
 });
 
 t.test("staleFlows() names the flows of UDP endpoints that left and of first ones", async (t) => {
-  const views = (rows: EndpointRow[]) =>
+  const views = (rows: EndpointRow[], spec = {}) =>
     viewService(
-      service({ ports: [{ name: "http", port: 53, protocol: "UDP" }] }),
+      service({ ports: [{ name: "http", port: 53, protocol: "UDP" }], ...spec }),
       [slice(rows, { ports: [{ name: "http", port: 53, protocol: "UDP" }] })],
       context,
     );
@@ -208,6 +213,14 @@ t.test("staleFlows() names the flows of UDP endpoints that left and of first one
   t.same(staleFlows(views([]), views([{ ip: "a" }])).frontends, new Map([["10.43.0.5:53", undefined]]));
   t.same(staleFlows(views([{ ip: "a" }]), views([{ ip: "a" }, { ip: "b" }])).frontends.size, 0);
   t.same(staleFlows(views([{ ip: "a" }]), []).frontends, new Map([["10.43.0.5:53", new Set(["a"])]]));
+  const local = { internalTrafficPolicy: "Local" };
+  const elsewhere = { ip: "b", node: "n2" };
+  const leaving = { ip: "a", ready: false, serving: true, terminating: true };
+  t.same(
+    staleFlows(views([leaving, elsewhere], local), views([elsewhere], local)).frontends,
+    new Map([["10.43.0.5:53", new Set(["a"])]]),
+    "one of this node that served to the last",
+  );
 });
 
 t.test("wantedIngress() shows the ready nodes' addresses, written by one of them", async (t) => {

@@ -25,6 +25,7 @@ export interface PortView {
   /** For traffic under policy Cluster. */
   readonly endpoints: readonly Endpoint[];
   readonly localEndpoints: readonly Endpoint[];
+  readonly localReadyIps: readonly string[];
   /** Whether any node has an endpoint: decides between refusing and dropping. */
   readonly hasAnyEndpoint: boolean;
 }
@@ -39,14 +40,15 @@ export interface ViewContext {
 }
 
 const protocols: Readonly<Record<string, Protocol>> = { TCP: "tcp", UDP: "udp", SCTP: "sctp" };
-const proxyNameLabel = "service.kubernetes.io/service-proxy-name";
+/** With either of these, whatever its value, a service is left to somebody else. */
+const foreignLabels = ["service.kubernetes.io/service-proxy-name", "service.kubernetes.io/headless"];
 /** The class of load balancer that nodes play themselves; services without a class are ours too. */
 export const nodeLoadBalancerClass = "skiff.dev/node";
 
 function isProxied(service: Service): boolean {
   const { clusterIP, type } = service.spec ?? {};
   if (type === "ExternalName" || !clusterIP || clusterIP === "None") return false;
-  return service.metadata.labels?.[proxyNameLabel] === undefined;
+  return foreignLabels.every((label) => service.metadata.labels?.[label] === undefined);
 }
 
 export function viewService(service: Service, slices: readonly EndpointSlice[], context: ViewContext): PortView[] {

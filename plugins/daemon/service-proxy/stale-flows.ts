@@ -19,10 +19,10 @@ export function staleFlows(before: readonly PortView[], after: readonly PortView
   for (const old of before) {
     if (old.protocol !== "udp") continue;
     const now = after.find((view) => view.id === old.id);
-    const kept = new Set(now?.endpoints.map(({ ip }) => ip));
-    const gone = new Set(old.endpoints.map(({ ip }) => ip).filter((ip) => !kept.has(ip)));
+    const [used, kept] = [usedIps(old), usedIps(now)];
+    const gone = new Set([...used].filter((ip) => !kept.has(ip)));
     // Flows from before the first endpoint went nowhere and would go on doing so.
-    const isFirst = old.endpoints.length === 0 && kept.size > 0;
+    const isFirst = used.size === 0 && kept.size > 0;
     if (gone.size === 0 && !isFirst) continue;
     const which = isFirst ? undefined : gone;
     for (const ip of [old.clusterIp, ...old.externalIps, ...old.loadBalancerIps])
@@ -30,12 +30,19 @@ export function staleFlows(before: readonly PortView[], after: readonly PortView
     if (old.nodePort) nodePorts.set(old.nodePort, which);
   }
   for (const fresh of after) {
-    if (fresh.protocol !== "udp" || fresh.endpoints.length === 0 || before.some(({ id }) => id === fresh.id)) continue;
+    if (fresh.protocol !== "udp" || usedIps(fresh).size === 0 || before.some(({ id }) => id === fresh.id)) continue;
     for (const ip of [fresh.clusterIp, ...fresh.externalIps, ...fresh.loadBalancerIps])
       frontends.set(`${ip}:${fresh.port}`, undefined);
     if (fresh.nodePort) nodePorts.set(fresh.nodePort, undefined);
   }
   return { frontends, nodePorts };
+}
+
+/** Whom flows may lead to: under a policy Local also to what terminates here, while others are ready elsewhere. */
+function usedIps(view: PortView | undefined): Set<string> {
+  if (!view) return new Set();
+  const isLocal = view.isInternalLocal || view.isExternalLocal;
+  return new Set([...view.endpoints, ...(isLocal ? view.localEndpoints : [])].map(({ ip }) => ip));
 }
 
 export async function dropStaleFlows(flows: StaleFlows): Promise<number> {
