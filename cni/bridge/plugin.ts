@@ -15,7 +15,7 @@ import { ensureBridge, ensureGateway, forwardFamilies, gatewayLink, untilForward
 import { guardMac, isMacGuarded, unguardMacs } from "./mac-guard.ts";
 import { addSources, hasSources, masqueradeScript, removeSources } from "./masquerade.ts";
 import { checkPod, configurePod, podAddresses } from "./pod-side.ts";
-import { type BridgeSettings, isLinkName, parseBridge } from "./settings.ts";
+import { type BridgeSettings, isLinkName, parseBridge, parseLeaving } from "./settings.ts";
 
 export function bridgePlugin(kernel: Kernel, delegate: Delegate): NetworkPlugin {
   return {
@@ -48,13 +48,16 @@ export function bridgePlugin(kernel: Kernel, delegate: Delegate): NetworkPlugin 
     },
 
     async del(args, call) {
-      const settings = parseBridge(args.config, args);
-      if (settings.ipamType) await delegate(settings.ipamType, args.path).del(args, call);
+      const settings = parseLeaving(args.config);
+      const freed = settings.ipamType ? freeAddresses(delegate, settings.ipamType, args, call) : undefined;
+      // An IPAM plugin that is no more, or fails, keeps nothing else from going; the caller hears of it at the end.
+      await freed?.catch(() => {});
       if (args.netns !== "") await removeLink(kernel, args);
       const comment = ownerComment(args.containerId, args.ifName);
       const isOurs = (owner: string) => owner === comment;
       if (settings.ipMasq) await removeSources(kernel.nft, settings.network, isOurs, call);
       if (settings.isMacGuarded) await unguardMacs(kernel.nft, settings.network, isOurs, call);
+      await freed;
     },
 
     async status(config, path, call) {
@@ -90,6 +93,10 @@ function enter(kernel: Kernel, args: PluginArgs): Space {
       { cause: error },
     );
   }
+}
+
+async function freeAddresses(delegate: Delegate, type: string, args: PluginArgs, call: Call): Promise<void> {
+  await delegate(type, args.path).del(args, call);
 }
 
 // The error that led here is what the caller must see, so what fails while undoing is left to the DEL that the runtime sends.

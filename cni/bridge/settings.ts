@@ -61,6 +61,19 @@ export function parseBridge(config: PluginConfig, args?: PluginArgs): BridgeSett
   };
 }
 
+/** What DEL goes by: it must work with a configuration that ADD would refuse, or that has become wrong since. */
+export type LeavingSettings = Pick<BridgeSettings, "network" | "ipMasq" | "isMacGuarded" | "ipamType">;
+
+export function parseLeaving(config: PluginConfig): LeavingSettings {
+  const type = config.ipam?.type;
+  return {
+    network: config.name,
+    ipMasq: config.ipMasq === true,
+    isMacGuarded: config.macspoofchk === true,
+    ipamType: typeof type === "string" && type !== "" ? type : undefined,
+  };
+}
+
 function wholeNumber(value: unknown, name: string, least: number, most: number): number | undefined {
   if (value === undefined || value === 0) return undefined;
   if (typeof value !== "number" || !Number.isInteger(value) || value < least || value > most)

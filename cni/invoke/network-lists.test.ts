@@ -1,13 +1,22 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { selfCommand } from "../../plugins/kit/platform/runtime.ts";
 import t from "tap";
-import { ask, noNetworkReason, playHost, randomName, serveIn, testNetns } from "../../test/harness/network.ts";
+import {
+  ask,
+  noLegacyFirewallReason,
+  noNetworkReason,
+  playHost,
+  randomName,
+  serveIn,
+  testNetns,
+} from "../../test/harness/network.ts";
 import { uninterrupted } from "../../plugins/kit/call.ts";
 import { formatAddress, parsePrefix, parseAddress } from "../../plugins/kit/net/address.ts";
-import { withdrawForwarding } from "../../plugins/kit/net/forward-accept.ts";
+import { acceptForwarding, withdrawForwarding } from "../../plugins/kit/net/forward-accept.ts";
 import { openRoutes } from "../../plugins/kit/net/links.ts";
 import { listNeighbours } from "../../plugins/kit/net/routes.ts";
 import { until } from "../../test/harness/until.ts";
@@ -54,6 +63,8 @@ t.test("network lists on a kernel", { skip: noNetworkReason() }, async (t) => {
       cniVersion?: string;
       isBuiltIn?: (type: string) => boolean;
       typePrefix?: string;
+      /** Programs lie in `bin` beside the lists, in place of Debian's. */
+      hasOwnPrograms?: boolean;
     } = {},
   ) => {
     const dir = mkdtempSync(join(tmpdir(), "skiff-cni-"));
@@ -79,7 +90,7 @@ t.test("network lists on a kernel", { skip: noNetworkReason() }, async (t) => {
       });
     const lists = networkLists({
       confDir,
-      binDirs: [debian],
+      binDirs: [options.hasOwnPrograms ? join(dir, "bin") : debian],
       cacheDir: join(dir, "cache"),
       kernel,
       ...(options.isBuiltIn ? { isBuiltIn: options.isBuiltIn } : {}),
@@ -244,6 +255,21 @@ t.test("network lists on a kernel", { skip: noNetworkReason() }, async (t) => {
       await lists.del(a.request, uninterrupted);
       t.same(leases(), []);
     });
+    await t.test(`Debian's bandwidth program is told the limits (${cniVersion})`, async (t) => {
+      const ipam = { type: "host-local", dataDir: "LEASES", ranges: [[{ subnet: "10.71.0.0/24" }]] };
+      const { lists } = setUp(t, {
+        cniVersion,
+        plugins: [
+          { type: "bridge", bridge: "BRIDGE", isDefaultGateway: true, ipam },
+          { type: "bandwidth", capabilities: { bandwidth: true } },
+        ],
+      });
+      const bandwidth = { ingressRate: 3_000_000, ingressBurst: 2 ** 31 - 1 };
+      const a = await attach(lists, t, { bandwidth });
+      t.match(execFileSync("tc", ["qdisc", "show"], { encoding: "utf8" }), /tbf .*rate 3Mbit/);
+      await lists.del(a.request, uninterrupted);
+      t.notMatch(execFileSync("tc", ["qdisc", "show"], { encoding: "utf8" }), /tbf/);
+    });
     await t.test(`Debian's bridge takes our leases' place in the same folder (${cniVersion})`, async (t) => {
       const ipam = { type: "host-local", dataDir: "LEASES", ranges: [[{ subnet: "10.65.0.0/24" }]] };
       const { lists, dir, leases } = setUp(t, {
@@ -331,6 +357,78 @@ t.test("network lists on a kernel", { skip: noNetworkReason() }, async (t) => {
     t.same(leases(), [kept.four]);
     await lists.check(kept.request, uninterrupted);
     await t.rejects(lists.check(gone.request, uninterrupted), /never attached/);
+  });
+
+  const bridgeWith = (more: object, ipam: object = {}) => ({
+    type: "bridge",
+    bridge: "BRIDGE",
+    ipMasq: true,
+    ...more,
+    ipam: { type: "host-local", dataDir: "LEASES", ranges: [[{ subnet: "10.68.0.0/24" }]], ...ipam },
+  });
+  const wrongLists = [
+    { name: "an MTU that the bridge refuses", text: JSON.stringify({ name: "n", plugins: [bridgeWith({ mtu: 1 })] }) },
+    { name: "a plugin that does not exist", text: '{"name":"n","plugins":[{"type":"no-such-plugin"}]}' },
+    { name: "a list that does not parse", text: "{" },
+    { name: "a list without plugins", text: '{"name":"n","plugins":[]}' },
+    { name: "a version that nobody speaks", text: '{"name":"n","cniVersion":"9.0.0","plugins":[{"type":"bridge"}]}' },
+  ];
+  for (const { name, text } of wrongLists) {
+    await t.test(`del() works with ${name}, attached before, never attached and with nothing remembered`, async (t) => {
+      const { lists, leases, dir } = setUp(t, { plugins: [bridgeWith({})] });
+      const attached = await attach(lists, t);
+      const forgotten = await attach(lists, t);
+      const held = readdirSync(join(dir, "cache", "attachments")).find((file) =>
+        file.includes(forgotten.request.containerId),
+      );
+      rmSync(join(dir, "cache", "attachments", held ?? ""));
+      const list = readFileSync(join(dir, "net.d", "10.conflist"));
+      writeFileSync(join(dir, "net.d", "10.conflist"), text.replaceAll("LEASES", join(dir, "leases")));
+      const failed = { containerId: randomName("c"), netnsPath: testNetns(t) };
+      await t.rejects(lists.add(failed, uninterrupted));
+      await lists.del(failed, uninterrupted);
+      await lists.del(attached.request, uninterrupted);
+      await lists.del(forgotten.request, uninterrupted);
+      t.same(readdirSync(join(dir, "cache", "attachments")), []);
+      t.same(leases(), [forgotten.four], "what nobody remembers is all that is left");
+      await lists.gc([], uninterrupted);
+      writeFileSync(join(dir, "net.d", "10.conflist"), list);
+      await lists.gc([], uninterrupted);
+      t.same(leases(), [], "and is collected once the list is right again");
+    });
+  }
+
+  await t.test("del() goes on without a plugin, or an IPAM plugin, that is no more", async (t) => {
+    for (const plugins of [[bridgeWith({}), { type: "vanishing" }], [bridgeWith({}, { type: "vanishing" })]]) {
+      const { lists, leases, dir } = setUp(t, { plugins, hasOwnPrograms: true });
+      const program = join(dir, "bin", "vanishing");
+      const answer = JSON.stringify({ cniVersion: "1.0.0", ips: [{ address: "10.68.0.9/24" }] });
+      mkdirSync(join(dir, "bin"));
+      writeFileSync(program, `#!/bin/sh\n[ "$CNI_COMMAND" != ADD ] || echo '${answer}'\n`, { mode: 0o755 });
+      const { request, netnsPath } = await attach(lists, t);
+      rmSync(program);
+      await lists.del(request, uninterrupted);
+      t.same(leases(), []);
+      t.same(readdirSync(join(dir, "cache", "attachments")), []);
+      const pod = kernel.enter(netnsPath);
+      t.equal(await pod.findLink("eth0"), undefined);
+      pod.close();
+    }
+  });
+
+  await t.test("del() of a failed ADD that could not be undone goes by the list of that ADD", async (t) => {
+    const { lists, leases, dir } = setUp(t, { plugins: [bridgeWith({}), { type: "stubborn" }], hasOwnPrograms: true });
+    const program = join(dir, "bin", "stubborn");
+    mkdirSync(join(dir, "bin"));
+    writeFileSync(program, `#!/bin/sh\necho '{"code":11,"msg":"busy"}'; exit 1\n`, { mode: 0o755 });
+    const request = { containerId: randomName("c"), netnsPath: testNetns(t) };
+    await t.rejects(lists.add(request, uninterrupted), /busy/);
+    await t.rejects(lists.del(request, uninterrupted), /busy/, "worth another attempt");
+    writeFileSync(join(dir, "net.d", "10.conflist"), "{");
+    writeFileSync(program, "#!/bin/sh\n", { mode: 0o755 });
+    await lists.del(request, uninterrupted);
+    t.same(leases(), []);
+    t.same(readdirSync(join(dir, "cache", "attachments")), []);
   });
 
   await t.test("MAC, addresses and MTU are as asked for; wrong ones are refused", async (t) => {
@@ -465,6 +563,29 @@ t.test("network lists on a kernel", { skip: noNetworkReason() }, async (t) => {
     await withdrawForwarding(nft, undefined, uninterrupted);
     t.equal((await rules()).length, 0);
     await nft.run("delete table ip filter", uninterrupted);
+  });
+
+  const legacy = "where the legacy iptables drops forwarded packets, ours are accepted there, and withdrawn";
+  await t.test(legacy, { skip: noLegacyFirewallReason() }, async (t) => {
+    const iptables = (...args: string[]) => execFileSync("iptables-legacy", args, { encoding: "utf8" });
+    iptables("-P", "FORWARD", "DROP");
+    t.teardown(() => iptables("-P", "FORWARD", "ACCEPT"));
+    iptables("-A", "FORWARD", "-i", "foreign0", "-j", "ACCEPT");
+    const before = iptables("-S", "FORWARD");
+    const { lists } = setUp(t, { cidrs: ["10.70.0.0/24"] });
+    const a = await attach(lists, t);
+    const once = iptables("-S", "FORWARD");
+    await attach(lists, t);
+    t.equal(iptables("-S", "FORWARD"), once, "accepted once, however many pods");
+    await serveIn(t, outside, { port: 8071, name: "outside" });
+    t.match(await ask(a.netnsPath, { address: "198.51.100.2", port: 8071 }), /^outside/);
+    await acceptForwarding(nft, "10.0.0.0/8", uninterrupted);
+    t.match(iptables("-S", "FORWARD"), /-s 10\.0\.0\.0\/8 .*-j ACCEPT/, "a prefix is accepted too");
+    await withdrawForwarding(nft, "10.0.0.0/8", uninterrupted);
+    t.equal(iptables("-S", "FORWARD"), once);
+    await withdrawForwarding(nft, undefined, uninterrupted);
+    t.equal(iptables("-S", "FORWARD"), before, "rules of others stay");
+    t.equal(await ask(a.netnsPath, { address: "198.51.100.2", port: 8071 }), "");
   });
 
   await t.test("status() says why there is no network", async (t) => {

@@ -105,13 +105,23 @@ export function networkLists(options: NetworkListsOptions): NetworkLists {
   const cache = new AttachmentCache(options.cacheDir);
   const path = options.binDirs;
   const gate = new Gate({ width: atOnce, clock: systemClock, patienceMs });
-  const runOf = (list: NetworkList, attachment: Attachment): ListRun => ({ list, attachment, find, path });
+  const runOf = (list: NetworkList, attachment: Attachment): ListRun => ({ list, attachment, find, path, log });
 
   const requireList = (): NetworkList => {
     const list = readNetworkList(options.confDir);
     if (!list)
       throw new Fault("unavailable", `The network is not ready: there is no network list in "${options.confDir}" yet`);
     return list;
+  };
+
+  /** The list, where there is one to go by: a list that cannot be read keeps nobody from leaving. */
+  const usableList = (): NetworkList | undefined => {
+    try {
+      return readNetworkList(options.confDir);
+    } catch (error) {
+      log.warn({ err: error }, "the network list is not usable; what was remembered at ADD is all that is undone");
+      return undefined;
+    }
   };
 
   const detach = async (list: NetworkList, attachment: Attachment, result: CniResult | undefined, call: Call) => {
@@ -122,16 +132,17 @@ export function networkLists(options: NetworkListsOptions): NetworkLists {
   const attach = async (request: AttachRequest, call: Call): Promise<CniResult> => {
     const list = requireList();
     const attachment = attachmentOf(request);
-    await addList(runOf(loopbackList, { ...attachment, ifName: "lo" }), call);
+    const loopback = await addList(runOf(loopbackList, { ...attachment, ifName: "lo" }), call);
+    if ("error" in loopback) throw loopback.error;
     // Written before the first step, so that GC knows of an ADD that was killed.
     cache.write({ attachment, list });
-    let result: CniResult;
-    try {
-      result = await addList(runOf(list, attachment), call);
-    } catch (error) {
-      cache.remove(list.name, attachment.containerId, attachment.ifName);
-      throw error;
+    const outcome = await addList(runOf(list, attachment), call);
+    if ("error" in outcome) {
+      // What could not be undone yet is undone by the DEL of the failed sandbox, or by GC: both go by what is remembered here.
+      if (outcome.isUndone) cache.remove(list.name, attachment.containerId, attachment.ifName);
+      throw outcome.error;
     }
+    const { result } = outcome;
     cache.write({ attachment, list, result });
     return result;
   };
@@ -142,7 +153,7 @@ export function networkLists(options: NetworkListsOptions): NetworkLists {
     for (const entry of cached)
       await detach(entry.list, { ...entry.attachment, netns: attachment.netns }, entry.result, call);
     if (cached.length > 0) return;
-    const list = readNetworkList(options.confDir);
+    const list = usableList();
     if (list) await detach(list, attachment, undefined, call);
   };
 
@@ -171,7 +182,7 @@ export function networkLists(options: NetworkListsOptions): NetworkLists {
           );
         }
       }
-      const list = readNetworkList(options.confDir);
+      const list = usableList();
       if (!list || list.disableGC) return;
       const attachments = cache
         .list()
