@@ -1,4 +1,3 @@
-// alone
 import { execFileSync } from "node:child_process";
 import t from "tap";
 import { startContainerd, withoutContainerd } from "../../test/harness/containerd.ts";

@@ -14,7 +14,7 @@ import { type Docker, nowNs } from "../docker.ts";
 import { ensurePauseImage } from "../pause-image.ts";
 import { instanceCgroup, sandboxLabels } from "../labels.ts";
 import { emitEvent } from "../runtime-events.ts";
-import { networkAttachment } from "../../api/network-attachment.ts";
+import { checkBandwidth, networkAttachment } from "../../api/network-attachment.ts";
 import { resolvConf } from "./sandbox-resolv.ts";
 import { discardSandbox } from "./sandbox-stop.ts";
 import { namespaceModes } from "./sandbox-view.ts";
@@ -25,6 +25,7 @@ export async function runSandbox(docker: Docker, request: RunPodSandboxRequest, 
   if (runtimeHandler !== "" && runtimeHandler !== "docker")
     throw new Fault("not-found", `Cannot run sandbox: there is no runtime handler "${runtimeHandler}"`);
   const user = config.linux?.securityContext?.namespaceOptions?.usernsOptions;
+  checkBandwidth(config.annotations);
   checkUserNamespace(user);
   if (user?.mode === NamespaceMode.POD && user.uids.length > 0)
     throw new Fault("unsupported", "Cannot run sandbox: Docker has no user namespaces of a pod's own");

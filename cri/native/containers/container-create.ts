@@ -15,7 +15,8 @@ import { withCdiDevices } from "./cdi/cdi-devices.ts";
 import { launch } from "./conmon.ts";
 import { discardContainer } from "./container-end.ts";
 import type { ContainerRecord } from "./container-record.ts";
-import { mountImage, mountRootfs } from "./container-rootfs.ts";
+import { mountRootfs } from "./container-rootfs.ts";
+import { keepForbidden, prepareMounts, releaseVolumes } from "./container-volumes.ts";
 import { resolveUser } from "./image-user.ts";
 import { buildSpec, type SpecInput } from "./spec-builder.ts";
 import { stopSignalOf } from "./stop-signal.ts";
@@ -84,7 +85,10 @@ async function make(
   const folder = native.paths.container(id);
   // A setuid file that a container makes must not be in reach of the host's users; a user namespace makes it harmless.
   mkdirSync(folder, { recursive: true, mode: hasUserNamespace(sandbox.config) ? 0o711 : 0o700 });
-  mountRoot(native, record, sandbox);
+  const mounts = withUserNamespace(native, sandbox, (userFd) => {
+    mountRoot(native, record, sandbox, userFd);
+    return prepareMounts(native, record, sandbox, userFd);
+  });
   const rootfs = native.paths.rootfs(id);
   const security = record.config.linux?.securityContext;
   const number = (value: { value: bigint } | undefined) => (value === undefined ? undefined : Number(value.value));
@@ -99,7 +103,7 @@ async function make(
     policy: security?.supplementalGroupsPolicy ?? 0,
   });
   const plain = buildSpec({
-    config: { ...record.config, mounts: prepareMounts(native, record) },
+    config: { ...record.config, mounts },
     image: image.config,
     identity,
     host: native.host,
@@ -114,11 +118,14 @@ async function make(
         : join(native.paths.sandbox(sandbox.id), "shm"),
   });
   const names = record.config.CDIDevices.map(({ name }) => name);
-  const spec = withCdiDevices(plain, names, native.cdiFolders);
+  const full = withCdiDevices(plain, names, native.cdiFolders);
+  const spec = hasUserNamespace(sandbox.config) ? { ...full, mounts: keepForbidden(full.mounts) } : full;
   writeFileSync(join(folder, "config.json"), JSON.stringify(spec), { mode: 0o600 });
   const made: ContainerRecord = { ...record, identity };
   if (spec.hooks?.poststop) made.hasLastHook = true;
   const launched = await native.launches.run(() => launch(native, made));
+  // The container has mounts of its own by now, whether it could be made or not.
+  releaseVolumes(folder);
   if ("failure" in launched) made.startFailure = launched.failure;
   else Object.assign(made, launched);
   made.phase = "created";
@@ -126,20 +133,26 @@ async function make(
   return made;
 }
 
-function mountRoot(native: Native, record: ContainerRecord, sandbox: SandboxRecord): void {
+/** The descriptor of the pod's user namespace while the work needs it; undefined for a pod that shares the host's users. */
+function withUserNamespace<T>(native: Native, sandbox: SandboxRecord, work: (userFd: number | undefined) => T): T {
+  if (!hasUserNamespace(sandbox.config)) return work(undefined);
+  const fd = openUserNamespace(native.paths.namespaces(sandbox.id));
+  try {
+    return work(fd);
+  } finally {
+    libc.close(fd);
+  }
+}
+
+function mountRoot(native: Native, record: ContainerRecord, sandbox: SandboxRecord, userFd: number | undefined): void {
   const folder = native.paths.container(record.id);
   const layers = record.layers.map((diffId) => native.images.store.layers.path(diffId));
-  if (!hasUserNamespace(sandbox.config)) return mountRootfs({ folder, layers });
+  if (userFd === undefined) return mountRootfs({ folder, layers });
   requirePassage(folder);
   const { user } = namespaceModes(sandbox.config);
   const rootUid = user?.uids.find(({ containerId }) => containerId === 0)?.hostId ?? 0;
   const rootGid = user?.gids.find(({ containerId }) => containerId === 0)?.hostId ?? 0;
-  const fd = openUserNamespace(native.paths.namespaces(sandbox.id));
-  try {
-    mountRootfs({ folder, layers, user: { fd, rootUid, rootGid } });
-  } finally {
-    libc.close(fd);
-  }
+  mountRootfs({ folder, layers, user: { fd: userFd, rootUid, rootGid } });
 }
 
 /** The root of a user namespace is nobody on the host: it reaches its files only through folders that let everyone pass. */
@@ -157,31 +170,6 @@ function sandboxFiles(native: Native, sandbox: SandboxRecord): Record<string, st
     "/etc/hosts": join(folder, "hosts"),
     "/etc/hostname": join(folder, "hostname"),
   };
-}
-
-/** Host folders that are missing are made; images that are volumes are mounted. */
-function prepareMounts(native: Native, record: ContainerRecord): ContainerRecord["config"]["mounts"] {
-  return record.config.mounts.map((mount, at) => {
-    if (mount.image?.image) {
-      const image = native.images.store.get(mount.image.image);
-      const target = join(native.paths.container(record.id), `volume-${at}`);
-      mountImage(
-        image.layers.map((diffId) => native.images.store.layers.path(diffId)),
-        target,
-      );
-      if (mount.imageSubPath.split("/").includes("..")) {
-        throw new Fault(
-          "invalid",
-          `Cannot mount image "${mount.image.image}": sub path "${mount.imageSubPath}" leads out of it`,
-        );
-      }
-      return { ...mount, hostPath: join(target, mount.imageSubPath), readonly: true };
-    }
-    if (mount.hostPath.startsWith("/") && !statSync(mount.hostPath, { throwIfNoEntry: false })) {
-      mkdirSync(mount.hostPath, { recursive: true, mode: 0o755 });
-    }
-    return mount;
-  });
 }
 
 function namespacesOf(

@@ -1,7 +1,7 @@
 // How containers end: noticing an exit, stopping, killing, removing. An exit code is taken from the file that conmon leaves; it is
 // there whether or not we were.
 
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ContainerEventType } from "../../api/gen/runtime.js";
@@ -10,6 +10,8 @@ import { mountsBelow, unmount } from "../kernel/mounts.ts";
 import { isAlive, signalProcess } from "../../../plugins/kit/platform/processes.ts";
 import { type Native, nowNs } from "../native.ts";
 import type { ContainerRecord } from "./container-record.ts";
+import { releaseVolumes } from "./container-volumes.ts";
+import { untilExecuted } from "./until-executed.ts";
 
 const killSignal = 9;
 /** Conmon needs a moment between the end of a process and its exit file; then it is taken for dead itself. */
@@ -125,6 +127,7 @@ export async function stopContainer(native: Native, id: string, graceMs: number,
   const record = native.containers.find(id);
   if (!record || noticeExit(native, record)) return;
   if (record.phase === "running" && graceMs > 0) {
+    if (record.process) await untilExecuted(record.process.pid, native.clock);
     signalProcess(record.process, record.stopSignal);
     if (await waitForExit(native, record, graceMs, call)) return;
   }
@@ -183,7 +186,7 @@ async function clear(native: Native, record: ContainerRecord): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, Math.min(1 + tries, 50)));
   }
   unmount(paths.rootfs(record.id));
-  for (const name of volumesOf(paths.container(record.id))) unmount(join(paths.container(record.id), name));
+  releaseVolumes(paths.container(record.id));
   for (const folder of [paths.ociState, paths.persist, paths.attach, paths.exits]) {
     await rm(join(folder, record.id), { recursive: true, force: true });
   }
@@ -196,6 +199,3 @@ async function runLastHook(native: Native, { id }: ContainerRecord): Promise<voi
   const { exitCode, stderr } = await native.spawner.run({ path: native.programs.oci, args, env }, uninterrupted);
   if (exitCode !== 0) native.log.warn({ container: id, said: stderr.toString("utf8").trim() }, "a last hook failed");
 }
-
-const volumesOf = (folder: string) =>
-  existsSync(folder) ? readdirSync(folder).filter((name) => name.startsWith("volume-")) : [];

@@ -3,8 +3,9 @@
 
 import { chownSync, lstatSync, mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
-import { bind, libc, LibcError } from "../kernel/libc.ts";
+import { bind, libc } from "../kernel/libc.ts";
 import { bindMount, mountFlags, mountOverlay, unmount } from "../kernel/mounts.ts";
+import { mountShifted } from "../kernel/shifted-mount.ts";
 
 export interface RootfsRequest {
   /** The container's folder. */
@@ -27,22 +28,7 @@ export function mountRootfs({ folder, layers, user }: RootfsRequest): void {
   copyRootAttributes(lower[0] as string, upper, user);
   if (!user) return mountOverlay({ lower, upper, work, target });
   chownSync(work, user.rootUid, user.rootGid);
-  const shifted: string[] = [];
-  try {
-    for (const [at, layer] of lower.entries()) {
-      const path = join(folder, `shifted-${at}`);
-      mkdirSync(path, { recursive: true });
-      shifted.push(path);
-      mountShifted(layer, path, user.fd);
-    }
-    mountOverlay({ lower: shifted, upper, work, target });
-  } finally {
-    // Overlayfs holds its own references from here on.
-    for (const path of shifted) {
-      unmount(path);
-      rmdirSync(path);
-    }
-  }
+  withShifted(folder, lower, user.fd, (shifted) => mountOverlay({ lower: shifted, upper, work, target }));
 }
 
 /** The topmost layer decides who owns "/" and who may enter it. */
@@ -54,47 +40,49 @@ function copyRootAttributes(from: string, to: string, user: RootfsRequest["user"
   bind("int chmod(const char *path, unsigned int mode)")(to, found.mode & 0o7777);
 }
 
-const cloneTree = 1;
-const emptyPath = 0x1000;
-const closeOnExec = 0o2000000;
-const attributeIdMap = 0x100000n;
-const moveFromEmptyPath = 0x4;
-const hereFd = -100;
-const calls = { openTree: 428, moveMount: 429, mountSetattr: 442 };
-
-/** Mounts a folder elsewhere with the owners of its files shifted by a user namespace's mapping. */
-function mountShifted(source: string, target: string, userFd: number): void {
-  const check = (name: string, result: number) => {
-    if (result < 0) throw new LibcError(`${name} ${source} (mounts with shifted owners need Linux 5.19)`, 0);
-    return result;
-  };
-  const openTree = bind("long syscall(long number, int fd, const char *path, unsigned int flags)");
-  const tree = check("open_tree", openTree(calls.openTree, hereFd, source, cloneTree | closeOnExec));
+/** Layers as the user namespace sees them, while the work needs them: overlayfs holds its own references. */
+function withShifted(
+  folder: string,
+  layers: readonly string[],
+  userFd: number,
+  work: (shifted: string[]) => void,
+): void {
+  const shifted: string[] = [];
   try {
-    const attributes = Buffer.alloc(32);
-    attributes.writeBigUInt64LE(attributeIdMap, 0);
-    attributes.writeBigUInt64LE(BigInt(userFd), 24);
-    const setattr = bind(
-      "long syscall(long number, int fd, const char *path, unsigned int flags, void *attributes, size_t size)",
-    );
-    check("mount_setattr", setattr(calls.mountSetattr, tree, "", emptyPath, attributes, attributes.length));
-    const move = bind(
-      "long syscall(long number, int from, const char *fromPath, int to, const char *toPath, unsigned int flags)",
-    );
-    check("move_mount", move(calls.moveMount, tree, "", hereFd, target, moveFromEmptyPath));
+    for (const [at, source] of layers.entries()) {
+      const target = join(folder, `shifted-${at}`);
+      mkdirSync(target, { recursive: true });
+      shifted.push(target);
+      mountShifted({ source, target, userFd });
+    }
+    work(shifted);
   } finally {
-    libc.close(tree);
+    for (const path of shifted) {
+      unmount(path);
+      rmdirSync(path);
+    }
   }
 }
 
+export interface ImageMount {
+  /** The container's folder. */
+  readonly folder: string;
+  readonly layers: readonly string[];
+  readonly target: string;
+  readonly userFd?: number;
+}
+
 /** Mounts an image read-only, for a volume that is an image. */
-export function mountImage(layers: readonly string[], target: string): void {
+export function mountImage({ folder, layers, target, userFd }: ImageMount): void {
   mkdirSync(target, { recursive: true, mode: 0o755 });
   const [only] = layers;
   if (layers.length === 1 && only) {
-    bindMount(only, target);
+    if (userFd === undefined) bindMount(only, target);
+    else mountShifted({ source: only, target, userFd });
     libc.mount("none", target, null, mountFlags.bind | mountFlags.remount | mountFlags.readOnly, null);
     return;
   }
-  mountOverlay({ lower: [...layers].reverse(), target });
+  const lower = [...layers].reverse();
+  if (userFd === undefined) mountOverlay({ lower, target });
+  else withShifted(folder, lower, userFd, (shifted) => mountOverlay({ lower: shifted, target }));
 }

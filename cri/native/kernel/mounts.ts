@@ -1,7 +1,7 @@
 // Mounts: bind, overlay, tmpfs; and taking them away so that it works after a restart with nothing in memory.
 
 import { readFileSync } from "node:fs";
-import { libc, LibcError, openFlags } from "./libc.ts";
+import { bind, libc, LibcError, openFlags } from "./libc.ts";
 
 export const mountFlags = {
   readOnly: 1,
@@ -75,3 +75,16 @@ export function mountsBelow(folder: string): string[] {
 
 const unescapeOctal = (text: string) =>
   text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
+
+/** By the bits of statvfs(3). */
+const forbidding: Readonly<Record<number, string>> = { 2: "nosuid", 4: "nodev", 8: "noexec" };
+// The eleven words of struct statvfs before its spare ones, where a word has 64 bits: the flags are the tenth.
+const flagsOffset = 72;
+
+/** What the mount that a path lies on forbids, as mount options. */
+export function forbiddenAt(path: string): string[] {
+  const found = Buffer.alloc(256);
+  if (bind("int statvfs(const char *path, void *found)")(path, found) < 0) return [];
+  const flags = Number(found.readBigUInt64LE(flagsOffset));
+  return Object.entries(forbidding).flatMap(([bit, option]) => ((flags & Number(bit)) === 0 ? [] : [option]));
+}

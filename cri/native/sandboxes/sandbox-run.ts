@@ -6,7 +6,7 @@ import {
   type PodSandboxConfig,
   type RunPodSandboxRequest,
 } from "../../api/gen/runtime.js";
-import { networkAttachment } from "../../api/network-attachment.ts";
+import { checkBandwidth, networkAttachment } from "../../api/network-attachment.ts";
 import { checkUserNamespace } from "../../api/request-check.ts";
 import type { AttachRequest } from "../../../cni/invoke/network-lists.ts";
 import { type Call, uninterrupted } from "../../../plugins/kit/call.ts";
@@ -24,6 +24,7 @@ export async function runSandbox(native: Native, request: RunPodSandboxRequest, 
   if (request.runtimeHandler !== "" && request.runtimeHandler !== "native") {
     throw new Fault("not-found", `Cannot run sandbox: there is no runtime handler "${request.runtimeHandler}"`);
   }
+  checkBandwidth(config.annotations);
   checkUserNamespace(config.linux?.securityContext?.namespaceOptions?.usernsOptions);
   const record: SandboxRecord = {
     id: newId(),
