@@ -2,7 +2,9 @@
 // Adding a resource is one file that exports one, and one line in index.ts.
 
 import type { UserInfo } from "../../plugins/kit/admission.ts";
+import type { Call } from "../../plugins/kit/call.ts";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { Entry } from "../storage/entry.ts";
 import type { StorageRef } from "../storage/keys.ts";
 import type { Shape } from "../api/apply/shape.ts";
 import type { FieldErrors } from "./field-error.ts";
@@ -55,6 +57,13 @@ export interface Reservation {
   undo(): void;
 }
 
+export interface Conversion {
+  /** Stored entries as this version shows them, in the same order; many at once cost one question to who converts. */
+  shown(entries: readonly Entry[], call: Call): readonly Entry[] | Promise<readonly Entry[]>;
+  /** An object of this version as it is to be stored; owns what it is given. */
+  stored(object: KubeObject, call: Call): Promise<KubeObject>;
+}
+
 export interface ResourceDefinition {
   readonly group: string;
   readonly version: string;
@@ -69,9 +78,13 @@ export interface ResourceDefinition {
 
   /** Where it is stored when another group's or version's definition owns the stored form. */
   readonly storage?: StorageRef;
+  /** The group and version of the stored form, where they are not its own. */
+  readonly storedAs?: { readonly group: string; readonly version: string };
   /** To and from the stored form; both or none. They own what they are given. */
   toStored?(object: KubeObject): KubeObject;
   fromStored?(object: KubeObject): KubeObject;
+  /** In place of these two where it needs more than the object, or must wait. */
+  readonly conversion?: Conversion;
 
   /** Names: what may be called so. DNS subdomain when absent. */
   validateName?(name: string): string[];

@@ -7,7 +7,7 @@ const qualifiedPattern = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 const labelValuePattern = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;
 
 const regexUsed = (pattern: string, ...examples: string[]): string =>
-  `(e.g. ${examples.map((example) => `'${example}'`).join(", or ")}, regex used for validation is '${pattern}')`;
+  `(e.g. ${examples.map((example) => `'${example}'`).join(",  or ")}, regex used for validation is '${pattern}')`;
 
 export function dnsLabel(name: string): string[] {
   const problems: string[] = [];

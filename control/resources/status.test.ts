@@ -19,6 +19,22 @@ const done = {
   ...conditions("Complete", "SuccessCriteriaMet"),
 };
 
+const workload = {
+  selector: { matchLabels: { a: "b" } },
+  template: { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "c", image: "i" }] } },
+};
+const ran = (state: Json, beside?: Json) => ({
+  qosClass: "BestEffort",
+  containerStatuses: [{ name: "c", image: "i", imageID: "", ready: false, restartCount: 0, state }],
+  ...(beside
+    ? {
+        initContainerStatuses: [
+          { name: "beside", image: "i", imageID: "", ready: false, restartCount: 0, state: beside },
+        ],
+      }
+    : {}),
+});
+
 /** The status, and what is said of it; nothing when it is right. They follow one another. */
 type Row = [name: string, status: Json, says?: string];
 
@@ -313,6 +329,145 @@ const kinds: Record<string, Kind> = {
       ],
     ],
   },
+  "an ingress": {
+    path: "/apis/networking.k8s.io/v1/namespaces/default/ingresses",
+    object: { spec: { defaultBackend: { service: { name: "a", port: { number: 80 } } } } },
+    rows: [
+      ["an address", ingress({ ip: "1.2.3" }), `${first}.ip: Invalid value: "1.2.3": must be a valid IP address`],
+      ["a name", ingress({ hostname: "A" }), `${first}.hostname: Invalid value: "A": a lowercase RFC 1123 subdomain`],
+      ["both", ingress({ ip: "192.0.2.1", hostname: "a.b" })],
+    ],
+  },
+  "a replica set": {
+    path: "/apis/apps/v1/namespaces/default/replicasets",
+    object: { spec: workload },
+    rows: [
+      ["less than none", { replicas: -1 }, "status.replicas: Invalid value: -1: must be greater than or equal to 0"],
+      [
+        "more ready than there are",
+        { replicas: 1, readyReplicas: 2 },
+        "status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas",
+      ],
+      [
+        "more available than ready",
+        { replicas: 2, readyReplicas: 1, availableReplicas: 2 },
+        "status.availableReplicas: Invalid value: 2: cannot be greater than readyReplicas",
+      ],
+      ["all of them", { replicas: 2, readyReplicas: 2, availableReplicas: 2, fullyLabeledReplicas: 2 }],
+    ],
+  },
+  "a deployment": {
+    path: "/apis/apps/v1/namespaces/default/deployments",
+    object: { spec: workload },
+    rows: [
+      [
+        "more new ones than there are",
+        { replicas: 1, updatedReplicas: 2 },
+        "status.updatedReplicas: Invalid value: 2: cannot be greater than status.replicas",
+      ],
+      ["some", { replicas: 2, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, unavailableReplicas: 1 }],
+    ],
+  },
+  "a stateful set": {
+    path: "/apis/apps/v1/namespaces/default/statefulsets",
+    object: { spec: { ...workload, serviceName: "a" } },
+    rows: [
+      [
+        "more available than ready",
+        { replicas: 2, availableReplicas: 1 },
+        "status.availableReplicas: Invalid value: 1: cannot be greater than status.readyReplicas",
+      ],
+    ],
+  },
+  "a daemon set": {
+    path: "/apis/apps/v1/namespaces/default/daemonsets",
+    object: { spec: { selector: workload.selector, template: workload.template } },
+    rows: [
+      [
+        "less than none",
+        { numberReady: -1, currentNumberScheduled: 0, numberMisscheduled: 0, desiredNumberScheduled: 0 },
+        "status.numberReady: Invalid value: -1: must be greater than or equal to 0",
+      ],
+    ],
+  },
+  "a quota": {
+    path: "/api/v1/namespaces/default/resourcequotas",
+    object: { spec: { hard: { pods: "1" } } },
+    rows: [
+      [
+        "a name that is not counted",
+        { hard: { horses: "1" } },
+        'status.hard[horses]: Invalid value: "horses": must be a standard resource for quota',
+      ],
+      ["half a pod", { used: { pods: "500m" } }, "status.used[pods]: Invalid value"],
+      ["what is used", { hard: { pods: "1" }, used: { pods: "0" } }],
+    ],
+  },
+  "a namespace": {
+    path: "/api/v1/namespaces",
+    object: {},
+    rows: [
+      [
+        "an end that has not begun",
+        { phase: "Terminating" },
+        "status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty",
+      ],
+      ["as it is", { phase: "Active" }],
+    ],
+  },
+  "a pod that is not restarted": {
+    path: "/api/v1/namespaces/default/pods",
+    object: {
+      spec: {
+        restartPolicy: "Never",
+        initContainers: [{ name: "beside", image: "i", restartPolicy: "Always" }],
+        containers: [{ name: "c", image: "i" }],
+      },
+    },
+    rows: [
+      ["ended", ran({ terminated: { exitCode: 1 } }, { terminated: { exitCode: 1 } })],
+      [
+        "running again",
+        ran({ running: {} }, { terminated: { exitCode: 1 } }),
+        "status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state",
+      ],
+      ["what runs beside it, again", ran({ terminated: { exitCode: 1 } }, { running: {} })],
+    ],
+  },
+  "a pod that is restarted when it fails": {
+    path: "/api/v1/namespaces/default/pods",
+    object: { spec: { restartPolicy: "OnFailure", containers: [{ name: "c", image: "i" }] } },
+    rows: [
+      ["failed", ran({ terminated: { exitCode: 1 } })],
+      ["again", ran({ running: {} })],
+      ["done", ran({ terminated: { exitCode: 0 } })],
+      [
+        "again, for nothing",
+        ran({ running: {} }),
+        "status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state",
+      ],
+    ],
+  },
+  "a job of indexes": {
+    path: "/apis/batch/v1/namespaces/default/jobs",
+    object: {
+      spec: {
+        completions: 5,
+        parallelism: 5,
+        completionMode: "Indexed",
+        backoffLimitPerIndex: 1,
+        template: { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "i" }] } },
+      },
+    },
+    rows: [
+      [
+        "done and failed at once",
+        { completedIndexes: "0-2", failedIndexes: "2,4" },
+        'status.failedIndexes: Invalid value: "2,4": failedIndexes and completedIndexes overlap at index: 2',
+      ],
+      ["some done, some failed", { completedIndexes: "0,2", failedIndexes: "1,4" }],
+    ],
+  },
 };
 
 t.test("a status is refused by field, and taken when it is right", async (t) => {
@@ -331,6 +486,27 @@ t.test("a status is refused by field, and taken when it is right", async (t) => 
       if (says) t.ok(asked.body.message.includes(says), `${kind}: ${row}: ${asked.body.message}`);
     }
   }
+});
+
+t.test("approval and finalize take labels and annotations, too", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const metadata = { name: "x", annotations: { by: "hand" } };
+  const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+  const request = {
+    request: base64("-----BEGIN CERTIFICATE REQUEST-----"),
+    signerName: "a.b/c",
+    usages: ["client auth"],
+  };
+  await api.ask("POST", requests, { metadata: { name: "x" }, spec: request });
+  const status = conditions("Approved");
+  const approved = await api.ask("PUT", `${requests}/x/approval`, { metadata, spec: request, status });
+  t.same(approved.body.metadata.annotations, { by: "hand" });
+  await api.ask("POST", "/api/v1/namespaces", { metadata: { name: "x" } });
+  const put = { metadata, spec: { finalizers: ["kubernetes"] } };
+  const finalized = await api.ask("PUT", "/api/v1/namespaces/x/finalize", put);
+  t.same(finalized.body.metadata.annotations, { by: "hand" });
+  t.equal(finalized.body.status.phase, "Active");
 });
 
 t.test("an address of a balancer is one that packets keep, unless it says otherwise", async (t) => {

@@ -2,8 +2,17 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { type FieldErrors, notSupported, required, invalid } from "../field-error.ts";
+import { duplicate, type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
+import { dnsSubdomain, qualifiedName } from "../names.ts";
+import {
+  type MatchCondition,
+  type MatchRule,
+  validateConditions,
+  validateMatchPolicy,
+  validateMatchRule,
+  validateSelectors,
+} from "./validate-match.ts";
 
 interface PolicySpec {
   paramKind?: { apiVersion?: string; kind?: string };
@@ -12,15 +21,18 @@ interface PolicySpec {
     matchPolicy?: string;
     namespaceSelector?: unknown;
     objectSelector?: unknown;
-    resourceRules?: { scope?: string }[];
+    resourceRules?: MatchRule[];
+    excludeResourceRules?: MatchRule[];
   };
-  validations?: { expression?: string }[];
-  auditAnnotations?: unknown[];
+  validations?: { expression?: string; reason?: string | null }[];
+  auditAnnotations?: { key?: string; valueExpression?: string }[];
+  variables?: { name?: string; expression?: string }[];
+  matchConditions?: MatchCondition[];
 }
 
 interface BindingSpec {
   policyName?: string;
-  paramRef?: { name?: string; namespace?: string };
+  paramRef?: { name?: string; namespace?: string; selector?: unknown; parameterNotFoundAction?: string };
   validationActions?: string[];
   matchResources?: PolicySpec["matchConstraints"];
 }
@@ -28,6 +40,8 @@ interface BindingSpec {
 const group = "admissionregistration.k8s.io";
 const version = "v1";
 const actions = ["Audit", "Deny", "Warn"];
+const reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
+const notFoundActions = ["Allow", "Deny"];
 const policyOf = (object: KubeObject) => (object.spec ?? {}) as PolicySpec;
 const bindingOf = (object: KubeObject) => (object.spec ?? {}) as BindingSpec;
 
@@ -39,6 +53,51 @@ function defaultMatch(match: PolicySpec["matchConstraints"]): void {
   for (const rule of match.resourceRules ?? []) rule.scope ??= "*";
 }
 
+function validateMatch(match: PolicySpec["matchConstraints"], at: string): FieldErrors {
+  if (!match) return [];
+  const rules = (["resourceRules", "excludeResourceRules"] as const).flatMap((name) =>
+    (match[name] ?? []).flatMap((rule, index) => validateMatchRule(rule, `${at}.${name}[${index}]`)),
+  );
+  return [...rules, ...validateMatchPolicy(match.matchPolicy, `${at}.matchPolicy`), ...validateSelectors(match, at)];
+}
+
+function validateVariables(variables: NonNullable<PolicySpec["variables"]>): FieldErrors {
+  const errors: FieldErrors = [];
+  variables.forEach(({ name = "", expression = "" }, index) => {
+    const at = `spec.variables[${index}]`;
+    if (name === "") errors.push(required(`${at}.name`, "name is not specified"));
+    else if (!/^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name))
+      errors.push(invalid(`${at}.name`, name, "name is not a valid CEL identifier"));
+    if (expression.trim() === "") errors.push(required(`${at}.expression`, "expression is not specified"));
+  });
+  return errors;
+}
+
+/** Keys stand behind the policy's name in the audit log. */
+function validateAnnotations(annotations: NonNullable<PolicySpec["auditAnnotations"]>, policy: string): FieldErrors {
+  const errors: FieldErrors = [];
+  annotations.forEach(({ key = "", valueExpression = "" }, index) => {
+    const at = `spec.auditAnnotations[${index}]`;
+    for (const problem of qualifiedName(`${policy}/${key}`))
+      errors.push(invalid(`${at}.key`, `${policy}/${key}`, problem));
+    if (annotations.findIndex((one) => (one.key ?? "") === key) < index) errors.push(duplicate(`${at}.key`, key));
+    if (valueExpression.trim() === "")
+      errors.push(required(`${at}.valueExpression`, "valueExpression is not specified"));
+  });
+  return errors;
+}
+
+function validateParamRef(ref: NonNullable<BindingSpec["paramRef"]>): FieldErrors {
+  const errors: FieldErrors = [];
+  const { name, selector, parameterNotFoundAction: action } = ref;
+  if (!name && !selector) errors.push(required("spec.paramRef", "one of name or selector must be specified"));
+  if (name && selector) errors.push(forbidden("spec.paramRef.name", "name and selector are mutually exclusive"));
+  if (!action) errors.push(required("spec.paramRef.parameterNotFoundAction"));
+  else if (!notFoundActions.includes(action))
+    errors.push(notSupported("spec.paramRef.parameterNotFoundAction", action, notFoundActions));
+  return errors;
+}
+
 export const admissionPolicies: ResourceDefinition = {
   group,
   version,
@@ -46,6 +105,7 @@ export const admissionPolicies: ResourceDefinition = {
   singular: "validatingadmissionpolicy",
   kind: "ValidatingAdmissionPolicy",
   namespaced: false,
+  categories: ["api-extensions"],
   hasStatus: true,
   hasGeneration: true,
   columns: [
@@ -79,7 +139,15 @@ export const admissionPolicies: ResourceDefinition = {
     (spec.validations ?? []).forEach((one, index) => {
       if (!one.expression?.trim())
         errors.push(required(`spec.validations[${index}].expression`, "expression is not specified"));
+      if (one.reason != null && !reasons.includes(one.reason))
+        errors.push(notSupported(`spec.validations[${index}].reason`, one.reason, reasons));
     });
+    errors.push(
+      ...validateMatch(spec.matchConstraints, "spec.matchConstraints"),
+      ...validateVariables(spec.variables ?? []),
+      ...validateAnnotations(spec.auditAnnotations ?? [], object.metadata.name ?? ""),
+      ...validateConditions(spec.matchConditions, "spec.matchConditions"),
+    );
     if (!["Fail", "Ignore"].includes(spec.failurePolicy ?? ""))
       errors.push(notSupported("spec.failurePolicy", spec.failurePolicy, ["Fail", "Ignore"]));
     return errors;
@@ -93,6 +161,7 @@ export const admissionPolicyBindings: ResourceDefinition = {
   singular: "validatingadmissionpolicybinding",
   kind: "ValidatingAdmissionPolicyBinding",
   namespaced: false,
+  categories: ["api-extensions"],
   hasGeneration: true,
   columns: [
     nameColumn,
@@ -118,9 +187,17 @@ export const admissionPolicyBindings: ResourceDefinition = {
     const spec = bindingOf(object);
     const errors: FieldErrors = [];
     if (!spec.policyName) errors.push(required("spec.policyName"));
+    else
+      for (const problem of dnsSubdomain(spec.policyName))
+        errors.push(invalid("spec.policyName", spec.policyName, problem));
+    if (spec.paramRef) errors.push(...validateParamRef(spec.paramRef));
+    errors.push(...validateMatch(spec.matchResources, "spec.matchResources"));
     if ((spec.validationActions?.length ?? 0) === 0) errors.push(required("spec.validationActions"));
-    for (const action of spec.validationActions ?? [])
-      if (!actions.includes(action)) errors.push(notSupported("spec.validationActions", action, actions));
+    spec.validationActions?.forEach((action, index, all) => {
+      const field = `spec.validationActions[${index}]`;
+      if (!actions.includes(action)) errors.push(notSupported(field, action, actions));
+      if (all.indexOf(action) < index) errors.push(duplicate(field, action));
+    });
     if (["Deny", "Warn"].every((action) => spec.validationActions?.includes(action)))
       errors.push(
         invalid(

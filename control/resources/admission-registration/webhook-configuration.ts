@@ -1,9 +1,20 @@
 // Webhook configurations, mutating and validating.
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { ClientConfig } from "../../../plugins/kit/client-config.ts";
+import { validateClientConfig } from "../client-config.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { duplicate, type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
+import { dns1035Label } from "../names.ts";
+import {
+  type MatchCondition,
+  type MatchRule,
+  validateConditions,
+  validateMatchPolicy,
+  validateMatchRule,
+  validateSelectors,
+} from "./validate-match.ts";
 
 interface Webhook {
   name?: string;
@@ -15,8 +26,9 @@ interface Webhook {
   reinvocationPolicy?: string;
   sideEffects?: string;
   admissionReviewVersions?: string[];
-  clientConfig?: { url?: string; service?: { port?: number } };
-  rules?: { scope?: string }[];
+  clientConfig?: ClientConfig;
+  rules?: MatchRule[];
+  matchConditions?: MatchCondition[];
 }
 
 const webhooksOf = (object: KubeObject) => (object.webhooks ?? []) as Webhook[];
@@ -29,6 +41,7 @@ function definition(plural: string, kind: string, isMutating: boolean): Resource
     singular: kind.toLowerCase(),
     kind,
     namespaced: false,
+    categories: ["api-extensions"],
     hasGeneration: true,
     columns: [nameColumn, column("Webhooks", "How many webhooks it has.", "integer"), ageColumn],
     cells: (object, now) => [
@@ -70,19 +83,32 @@ function validateWebhooks(webhooks: readonly Webhook[]): FieldErrors {
           ? notSupported(`${at}.sideEffects`, webhook.sideEffects, ["None", "NoneOnDryRun"])
           : required(`${at}.sideEffects`, "must specify one of None, NoneOnDryRun"),
       );
-    if ((webhook.admissionReviewVersions?.length ?? 0) === 0)
-      errors.push(required(`${at}.admissionReviewVersions`, "must specify one of v1, v1beta1"));
+    errors.push(...validateReviewVersions(webhook.admissionReviewVersions ?? [], `${at}.admissionReviewVersions`));
+    (webhook.rules ?? []).forEach((rule, place) => errors.push(...validateMatchRule(rule, `${at}.rules[${place}]`)));
+    errors.push(
+      ...validateMatchPolicy(webhook.matchPolicy, `${at}.matchPolicy`),
+      ...validateSelectors(webhook, at),
+      ...validateConditions(webhook.matchConditions, `${at}.matchConditions`),
+    );
     if (!["Fail", "Ignore"].includes(webhook.failurePolicy ?? ""))
       errors.push(notSupported(`${at}.failurePolicy`, webhook.failurePolicy, ["Fail", "Ignore"]));
     const seconds = webhook.timeoutSeconds ?? 10;
     if (seconds < 1 || seconds > 30)
       errors.push(invalid(`${at}.timeoutSeconds`, seconds, "the timeout value must be between 1 and 30 seconds"));
-    const { url, service } = webhook.clientConfig ?? {};
-    if (Boolean(url) === Boolean(service))
-      errors.push(required(`${at}.clientConfig`, "exactly one of url or service is required"));
-    if (url && !url.startsWith("https://"))
-      errors.push(invalid(`${at}.clientConfig.url`, url, "'https' is the only allowed URL scheme"));
+    errors.push(...validateClientConfig(webhook.clientConfig ?? {}, `${at}.clientConfig`));
   });
+  return errors;
+}
+
+function validateReviewVersions(versions: readonly string[], field: string): FieldErrors {
+  if (versions.length === 0) return [required(field, "must specify one of v1, v1beta1")];
+  const errors: FieldErrors = [];
+  versions.forEach((version, index) => {
+    if (versions.indexOf(version) < index) errors.push(invalid(`${field}[${index}]`, version, "duplicate version"));
+    else for (const problem of dns1035Label(version)) errors.push(invalid(`${field}[${index}]`, version, problem));
+  });
+  if (!versions.some((version) => version === "v1" || version === "v1beta1"))
+    errors.push(invalid(field, versions, "must include at least one of v1, v1beta1"));
   return errors;
 }
 

@@ -15,6 +15,7 @@ import {
 } from "../pod-template.ts";
 import { age, ageColumn, column, labelsText, nameColumn } from "../print.ts";
 import { isZero, validateIntOrPercent, validateNotAboveAll } from "../int-or-percent.ts";
+import { countRules, validateCounts } from "./validate-counts.ts";
 
 interface DaemonSetSpec {
   selector?: LabelSelector;
@@ -44,6 +45,7 @@ export const daemonSets: ResourceDefinition = {
   shortNames: ["ds"],
   categories: ["all"],
   hasStatus: true,
+  validateStatus: validateCounts(countRules.daemonSet),
   newStatus: { currentNumberScheduled: 0, numberMisscheduled: 0, desiredNumberScheduled: 0, numberReady: 0 },
   hasGeneration: true,
   columns: [

@@ -15,6 +15,7 @@ import {
 } from "../pod-template.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 import { isZero, validateIntOrPercent, validateNotAboveAll } from "../int-or-percent.ts";
+import { countRules, validateCounts } from "./validate-counts.ts";
 
 interface DeploymentSpec {
   replicas?: number;
@@ -44,6 +45,7 @@ export const deployments: ResourceDefinition = {
   shortNames: ["deploy"],
   categories: ["all"],
   hasStatus: true,
+  validateStatus: validateCounts(countRules.deployment),
   hasGeneration: true,
   scale: {
     specReplicas: "spec.replicas",
@@ -86,6 +88,11 @@ export const deployments: ResourceDefinition = {
       setDefault(strategy.rollingUpdate, "maxSurge", "25%");
     }
     defaultTemplate(spec.template);
+  },
+  prepareStatus(object, previous) {
+    // Unlike with other kinds, whoever writes the status does not write labels.
+    if (previous.metadata.labels) object.metadata.labels = previous.metadata.labels;
+    else delete object.metadata.labels;
   },
   validate(object, previous) {
     const spec = specOf(object);

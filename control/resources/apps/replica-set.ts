@@ -15,6 +15,7 @@ import {
   validateWorkload,
 } from "../pod-template.ts";
 import { age, ageColumn, column, labelsText, nameColumn } from "../print.ts";
+import { countRules, validateCounts } from "./validate-counts.ts";
 
 interface ReplicaSpec {
   replicas?: number;
@@ -72,6 +73,7 @@ export const replicaSets: ResourceDefinition = {
   shortNames: ["rs"],
   categories: ["all"],
   hasStatus: true,
+  validateStatus: validateCounts(countRules.replicaSet),
   newStatus: { replicas: 0 },
   hasGeneration: true,
   selectable: statusReplicas,
@@ -108,6 +110,7 @@ export const replicationControllers: ResourceDefinition = {
   shortNames: ["rc"],
   categories: ["all"],
   hasStatus: true,
+  validateStatus: validateCounts(countRules.replicaSet),
   newStatus: { replicas: 0 },
   hasGeneration: true,
   orphansByDefault: true,

@@ -16,6 +16,7 @@ import {
   validateWorkload,
 } from "../pod-template.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
+import { countRules, validateCounts } from "./validate-counts.ts";
 
 interface StatefulSetSpec {
   replicas?: number;
@@ -68,6 +69,7 @@ export const statefulSets: ResourceDefinition = {
   shortNames: ["sts"],
   categories: ["all"],
   hasStatus: true,
+  validateStatus: validateCounts(countRules.statefulSet),
   newStatus: { replicas: 0, availableReplicas: 0 },
   hasGeneration: true,
   scale: {

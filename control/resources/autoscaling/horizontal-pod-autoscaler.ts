@@ -108,8 +108,20 @@ export const autoscalersV2: ResourceDefinition = {
       spec.metrics = [
         { type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 80 } } },
       ];
+    if (spec.behavior) spec.behavior = completed(spec.behavior);
   },
 };
+
+/** Who says something of how it scales gets the rest said, too. */
+function completed({ scaleUp, scaleDown }: NonNullable<HpaSpec["behavior"]>): NonNullable<HpaSpec["behavior"]> {
+  const byPercent = { type: "Percent", value: 100, periodSeconds: 15 };
+  const up = {
+    stabilizationWindowSeconds: 0,
+    selectPolicy: "Max",
+    policies: [{ type: "Pods", value: 4, periodSeconds: 15 }, byPercent],
+  };
+  return { scaleUp: { ...up, ...scaleUp }, scaleDown: { selectPolicy: "Max", policies: [byPercent], ...scaleDown } };
+}
 
 const metricsAnnotation = "autoscaling.alpha.kubernetes.io/metrics";
 
@@ -125,6 +137,7 @@ export const autoscalersV1: ResourceDefinition = {
   ...shared,
   version: "v1",
   storage: { group: "autoscaling", plural: "horizontalpodautoscalers" },
+  storedAs: { group: "autoscaling", version: "v2" },
   cells: (object, now) => cells(toV2(object), now),
   validate: (object) => validate(object),
   validateStatus,

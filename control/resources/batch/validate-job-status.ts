@@ -142,7 +142,15 @@ function validateIndexes({ spec, status }: JobState, previous: JobState, errors:
     if (completed !== "" && spec.completionMode !== "Indexed")
       errors.push(invalid(field, completed, "cannot set non-empty completedIndexes when non-indexed completion mode"));
   }
-  if (failed == null || failed === previous.status.failedIndexes) return;
+  const isFailedNew = failed != null && failed !== previous.status.failedIndexes;
+  if (failed != null && (isFailedNew || completed !== (previous.status.completedIndexes ?? ""))) {
+    const shared = spec.completions == null ? undefined : overlap(completed, failed, spec.completions);
+    if (shared !== undefined)
+      errors.push(
+        invalid("status.failedIndexes", failed, `failedIndexes and completedIndexes overlap at index: ${shared}`),
+      );
+  }
+  if (!isFailedNew) return;
   const field = "status.failedIndexes";
   if (spec.backoffLimitPerIndex == null)
     errors.push(invalid(field, failed, "cannot set non-null failedIndexes when backoffLimitPerIndex is null"));
@@ -150,6 +158,19 @@ function validateIndexes({ spec, status }: JobState, previous: JobState, errors:
     const problem = indexesProblem(failed, spec.completions);
     if (problem) errors.push(invalid(field, failed, `error parsing failedIndexes: ${problem}`));
   }
+}
+
+/** The first index that stands in both; parts that cannot be read are told of elsewhere. */
+function overlap(one: string, other: string, completions: number): number | undefined {
+  const intervals = (text: string) =>
+    text
+      .split(",")
+      .filter((part) => part !== "" && indexesProblem(part, completions) === undefined)
+      .map((part) => part.split("-").map(Number))
+      .map(([first = 0, last = first]) => [first, last] as const);
+  for (const [first, last] of intervals(one))
+    for (const [from, to] of intervals(other)) if (first <= to && from <= last) return Math.max(first, from);
+  return undefined;
 }
 
 /** Of the short form, `0,2-4`: each index is below the number of completions, and above the one before. */

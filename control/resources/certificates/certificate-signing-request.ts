@@ -3,6 +3,7 @@
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { type FieldErrors, invalid, required } from "../field-error.ts";
+import { pathSegment } from "../names.ts";
 import { age, ageColumn, column, humanDuration, nameColumn } from "../print.ts";
 import { type RequestStatus, validateApproval, validateRequestStatus } from "./validate-status.ts";
 
@@ -29,6 +30,8 @@ export const certificateSigningRequests: ResourceDefinition = {
   kind: "CertificateSigningRequest",
   namespaced: false,
   shortNames: ["csr"],
+  // Kubelets name theirs after a hash, in upper case too.
+  validateName: pathSegment,
   hasStatus: true,
   selectable: { "spec.signerName": (object) => specOf(object).signerName ?? "" },
   columns: [
@@ -109,8 +112,11 @@ export const certificateSigningRequests: ResourceDefinition = {
           lastUpdateTime: one.lastUpdateTime || stamp,
           lastTransitionTime: one.lastTransitionTime || stamp,
         }));
-        previous.status = { ...(previous.status as object | undefined), conditions };
-        return previous;
+        return {
+          ...previous,
+          metadata: next.metadata,
+          status: { ...(previous.status as object | undefined), conditions },
+        };
       },
       validate: (next, previous) => validateApproval(statusOf(next), statusOf(previous)),
     },

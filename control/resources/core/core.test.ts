@@ -393,3 +393,15 @@ t.test("each kind is refused by field, and taken when it is right", async (t) =>
     }
   }
 });
+
+t.test("a negative grace of a pod is a second, that of a template stays", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  await api.ask("POST", "/api/v1/namespaces", { metadata: { name: "default" } });
+  const spec = { terminationGracePeriodSeconds: -1, containers: [{ name: "a", image: "i" }] };
+  const pod = await api.ask("POST", "/api/v1/namespaces/default/pods", { metadata: { name: "a" }, spec });
+  t.equal(pod.body.spec?.terminationGracePeriodSeconds, 1, pod.text.slice(0, 200));
+  const template = { metadata: { name: "a" }, template: { spec } };
+  const kept = await api.ask("POST", "/api/v1/namespaces/default/podtemplates", template);
+  t.equal(kept.body.template?.spec.terminationGracePeriodSeconds, -1, kept.text.slice(0, 200));
+});

@@ -157,6 +157,7 @@ export const newEvents: ResourceDefinition = {
   group: "events.k8s.io",
   version: "v1",
   storage: { group: "", plural: "events" },
+  storedAs: { group: "", version: "v1" },
   toStored: (object) => rename(object, "v1", 1),
   fromStored: (object) => rename(object, "events.k8s.io/v1", 0),
   columns,

@@ -1,11 +1,21 @@
 // Namespace: stays, Terminating, until the namespace controller emptied it and took its finalizer away.
 
+import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { dnsLabel } from "../names.ts";
+import { type FieldErrors, invalid } from "../field-error.ts";
+import { dnsLabel, qualifiedName } from "../names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 
 interface NamespaceSpec {
   finalizers?: string[];
+}
+
+/** The capital is upstream's. */
+function validatePhase({ metadata, status }: KubeObject): FieldErrors {
+  const { phase } = (status ?? {}) as { phase?: string };
+  const [wanted, state] = metadata.deletionTimestamp === undefined ? ["Active", "empty"] : ["Terminating", "not empty"];
+  if (phase === wanted) return [];
+  return [invalid("status.Phase", phase ?? "", `may only be '${wanted}' if \`deletionTimestamp\` is ${state}`)];
 }
 
 export const namespaces: ResourceDefinition = {
@@ -18,6 +28,7 @@ export const namespaces: ResourceDefinition = {
   shortNames: ["ns"],
   verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
   hasStatus: true,
+  validateStatus: validatePhase,
   answersDeleted: true,
   validateName: dnsLabel,
   selectable: {
@@ -45,6 +56,10 @@ export const namespaces: ResourceDefinition = {
   prepareUpdate(object, previous) {
     object.spec = { finalizers: (previous.spec as NamespaceSpec | undefined)?.finalizers ?? [] };
   },
+  validate: (object) =>
+    ((object.spec as NamespaceSpec | undefined)?.finalizers ?? []).flatMap((name) =>
+      qualifiedName(name).map((problem) => invalid("spec.finalizers", name, problem)),
+    ),
   isHeld: (object) => ((object.spec as NamespaceSpec | undefined)?.finalizers?.length ?? 0) > 0,
   prepareDelete(object) {
     object.status = { ...(object.status as object | undefined), phase: "Terminating" };
@@ -53,8 +68,8 @@ export const namespaces: ResourceDefinition = {
     finalize: {
       verbs: ["update"],
       prepare(next, previous) {
-        previous.spec = { finalizers: (next.spec as NamespaceSpec | undefined)?.finalizers ?? [] };
-        return previous;
+        const finalizers = (next.spec as NamespaceSpec | undefined)?.finalizers ?? [];
+        return { ...previous, metadata: next.metadata, spec: { finalizers } };
       },
     },
   },

@@ -17,6 +17,8 @@ import {
   validatePositive,
 } from "./claim-spec.ts";
 import { validateClaimStatus } from "./validate-claim-status.ts";
+import { validateNodeSelector } from "../pod-spec/validate-affinity.ts";
+import { hostPathTypes } from "../pod-spec/validate-volumes.ts";
 
 const asVolume = (object: KubeObject) => object as unknown as PersistentVolume;
 const asClaim = (object: KubeObject) => object as unknown as PersistentVolumeClaim;
@@ -91,8 +93,9 @@ export const persistentVolumes: ResourceDefinition = {
     setDefault(spec, "volumeMode", "Filesystem");
     if (spec.hostPath) setDefault(spec.hostPath, "type", "");
   },
-  prepareCreate(object) {
-    object.status = { phase: "Pending" };
+  prepareCreate(object, { now }) {
+    const lastPhaseTransitionTime = `${new Date(now).toISOString().slice(0, 19)}Z`;
+    object.status = { phase: "Pending", lastPhaseTransitionTime };
   },
   validate(object, previous) {
     const spec = (object.spec ?? {}) as Record<string, unknown>;
@@ -135,6 +138,9 @@ function validateSource({ spec }: PersistentVolume): FieldErrors {
   if (local && !nodeAffinity) errors.push(required("spec.nodeAffinity", "Local volume requires node affinity"));
   if (nodeAffinity && !nodeAffinity.required)
     errors.push(required("spec.nodeAffinity.required", "must specify required node constraints"));
+  if (nodeAffinity?.required) validateNodeSelector(nodeAffinity.required, "spec.nodeAffinity.required", errors);
+  if (hostPath?.type && !hostPathTypes.includes(hostPath.type))
+    errors.push(notSupported("spec.hostPath.type", hostPath.type, hostPathTypes));
   if (csi) errors.push(...validateDriverName(csi.driver, "spec.csi.driver"));
   if (csi && !csi.volumeHandle) errors.push(required("spec.csi.volumeHandle"));
   for (const field of ["server", "path"] as const) if (nfs && !nfs[field]) errors.push(required(`spec.nfs.${field}`));

@@ -1,5 +1,6 @@
 // Pod: the definition; its defaults and checks live in pod-spec.
 
+import { isDeepStrictEqual } from "node:util";
 import type { KubeObject, Pod, PodSpec } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { defaultPod } from "../pod-spec/defaults.ts";
@@ -41,7 +42,10 @@ export const pods: ResourceDefinition = {
   cells: (object, now) => podCells(asPod(object), now),
   defaults(object) {
     const pod = asPod(object);
-    if (pod.spec) defaultPod(pod.spec);
+    if (!pod.spec) return;
+    defaultPod(pod.spec);
+    // Of pods alone: templates keep what they say.
+    if ((pod.spec.terminationGracePeriodSeconds ?? 0) < 0) pod.spec.terminationGracePeriodSeconds = 1;
   },
   prepareCreate(object) {
     const { spec } = asPod(object);
@@ -96,10 +100,21 @@ export const pods: ResourceDefinition = {
     resize: {
       verbs: ["get", "patch", "update"],
       prepare(next, previous) {
+        const isProposed = asksForOther(asPod(next), asPod(previous));
         previous.spec = next.spec;
+        if (isProposed) previous.status = { ...(previous.status as object), resize: "Proposed" };
         return previous;
       },
       validate: (next, previous) => validateResize(asPod(next), asPod(previous)),
     },
   },
 };
+
+/** The node has yet to say whether it can; containers that do not match are refused later. */
+function asksForOther(next: Pod, previous: Pod): boolean {
+  const before = previous.spec?.containers ?? [];
+  return (next.spec?.containers ?? []).some(
+    ({ name, resources }, at) =>
+      name === before[at]?.name && resources?.requests && !isDeepStrictEqual(resources, before[at]?.resources),
+  );
+}

@@ -7,7 +7,7 @@ import { invalid } from "../field-error.ts";
 import type { Amounts } from "../resource-names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 import { type LimitItem, validateLimits } from "./validate-limits.ts";
-import { type QuotaSpec, validateQuota } from "./validate-quota.ts";
+import { type QuotaSpec, validateQuota, validateQuotaStatus } from "./validate-quota.ts";
 
 interface QuotaObject extends KubeObject {
   spec?: QuotaSpec;
@@ -23,6 +23,7 @@ export const resourceQuotas: ResourceDefinition = {
   namespaced: true,
   shortNames: ["quota"],
   hasStatus: true,
+  validateStatus: (object) => validateQuotaStatus((object as QuotaObject).status ?? {}),
   answersDeleted: true,
   columns: [
     nameColumn,

@@ -2,7 +2,7 @@
 
 import type { Pod, PodStatus } from "../../../plugins/kit/objects/types.ts";
 import { validateIp } from "../addresses.ts";
-import { duplicate, type FieldErrors, invalid } from "../field-error.ts";
+import { duplicate, type FieldErrors, forbidden, invalid } from "../field-error.ts";
 import { dnsSubdomain, qualifiedName } from "../names.ts";
 
 export function validatePodStatus({ spec, status = {} }: Pod, previous: Pod): FieldErrors {
@@ -16,6 +16,7 @@ export function validatePodStatus({ spec, status = {} }: Pod, previous: Pod): Fi
   if (nominated && nominated !== previous.status?.nominatedNodeName)
     for (const problem of dnsSubdomain(nominated)) errors.push(invalid("status.nominatedNodeName", nominated, problem));
   if (qosClass !== previous.status?.qosClass) errors.push(invalid("status.qosClass", qosClass, "field is immutable"));
+  errors.push(...validateTransitions(status, previous));
   const claims = new Set((spec?.resourceClaims ?? []).map(({ name }) => name));
   validateClaims(status, claims, errors);
   validateIps(status.podIPs ?? [], "status.podIPs", errors);
@@ -24,6 +25,30 @@ export function validatePodStatus({ spec, status = {} }: Pod, previous: Pod): Fi
     errors.push(invalid("status.hostIPs[0].ip", host.ip, "must be equal to `hostIP`"));
   validateIps(status.hostIPs ?? [], "status.hostIPs", errors);
   return errors;
+}
+
+/** A container that has ended for good does not come back. */
+function validateTransitions(status: PodStatus, { spec, status: before = {} }: Pod): FieldErrors {
+  const policy = spec?.restartPolicy ?? "Always";
+  // Init containers that restart by themselves are there as long as the pod is.
+  const sidecars = new Set(
+    (spec?.initContainers ?? []).filter((one) => one.restartPolicy === "Always").map(({ name }) => name),
+  );
+  const lists = [
+    ["containerStatuses", policy, new Set<string>()],
+    ["initContainerStatuses", policy, sidecars],
+    ["ephemeralContainerStatuses", "Never", new Set<string>()],
+  ] as const;
+  return lists.flatMap(([list, restarts, exempt]) =>
+    (before[list] ?? []).flatMap(({ name, state }, index) => {
+      const ended = state?.terminated;
+      if (!ended || restarts === "Always" || exempt.has(name)) return [];
+      if (ended.exitCode !== 0 && restarts === "OnFailure") return [];
+      return (status[list] ?? [])
+        .filter((one) => one.name === name && !one.state?.terminated)
+        .map(() => forbidden(`status.${list}[${index}].state`, "may not be transitioned to non-terminated state"));
+    }),
+  );
 }
 
 function validateClaims(status: PodStatus, claims: ReadonlySet<string>, errors: FieldErrors): void {

@@ -24,14 +24,7 @@ const opposites = [
 ] as const;
 
 export function validateQuota(spec: QuotaSpec): FieldErrors {
-  const errors: FieldErrors = [];
-  for (const [name, value] of Object.entries(spec.hard ?? {})) {
-    const at = `spec.hard[${name}]`;
-    errors.push(...validateResourceName(name, at));
-    if (!name.includes("/") && !isQuotaResource(name))
-      errors.push(invalid(at, name, "must be a standard resource for quota"));
-    validateAmount(name, value, at, errors);
-  }
+  const errors = validateAmounts(spec.hard, "spec.hard");
   const { scopes = [], scopeSelector } = spec;
   for (const scope of scopes) {
     if (!scopeNames.includes(scope)) errors.push(invalid("spec.scopes", scopes, "unsupported scope"));
@@ -40,6 +33,22 @@ export function validateQuota(spec: QuotaSpec): FieldErrors {
   }
   errors.push(...contradictions(scopes, "spec.scopes"));
   if (scopeSelector) errors.push(...validateSelector(spec, "spec.scopeSelector.matchExpressions"));
+  return errors;
+}
+
+export function validateQuotaStatus(status: { hard?: Amounts; used?: Amounts }): FieldErrors {
+  return [...validateAmounts(status.hard, "status.hard"), ...validateAmounts(status.used, "status.used")];
+}
+
+function validateAmounts(amounts: Amounts | undefined, field: string): FieldErrors {
+  const errors: FieldErrors = [];
+  for (const [name, value] of Object.entries(amounts ?? {})) {
+    const at = `${field}[${name}]`;
+    errors.push(...validateResourceName(name, at));
+    if (!name.includes("/") && !isQuotaResource(name))
+      errors.push(invalid(at, name, "must be a standard resource for quota"));
+    validateAmount(name, value, at, errors);
+  }
   return errors;
 }
 

@@ -4,7 +4,7 @@ import t from "tap";
 import { type Json, startApi } from "../../../test/harness/api-server.ts";
 
 const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All";
-const root = "spec.versions[0].schema.openAPIV3Schema";
+const root = "spec.validation.openAPIV3Schema";
 const spec = `${root}.properties[spec]`;
 
 const definition = (schema: Json, more: Json = {}, names: Json = {}) => ({
@@ -141,7 +141,7 @@ const rows: [name: string, definition: Json, says: string][] = [
   [
     "replicas elsewhere",
     version({ subresources: { scale: { specReplicasPath: ".status.n", statusReplicasPath: ".status.n" } } }),
-    'spec.versions[0].subresources.scale.specReplicasPath: Invalid value: ".status.n": should be a json path under .spec',
+    'spec.subresources.scale.specReplicasPath: Invalid value: ".status.n": should be a json path under .spec',
   ],
   [
     "a field to select by that is not there",

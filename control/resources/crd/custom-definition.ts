@@ -4,9 +4,10 @@ import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { Column, ResourceDefinition, ScalePaths } from "../definition.ts";
 import type { FieldErrors } from "../field-error.ts";
 import { age, nameColumn } from "../print.ts";
+import { type Convert, conversionOf, fill, renamed } from "./conversion.ts";
 import { shapeOfSchema } from "./custom-shape.ts";
 import { parseJsonPath, readJsonPath } from "./json-path.ts";
-import { applyDefaults, prune } from "./prune.ts";
+import { prune } from "./prune.ts";
 import { ratchet } from "./ratchet.ts";
 import type { SchemaRules } from "./rules.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
@@ -20,8 +21,13 @@ const ageColumnDefinition: PrinterColumn = {
   description: "How long ago the object was created.",
 };
 
-/** `rules` are the version's compiled CEL rules, when it has any. */
-export function customDefinition(crd: Crd, version: CrdVersion, rules: SchemaRules | undefined): ResourceDefinition {
+/** `rules` are the version's compiled CEL rules, when it has any; `convert` makes its objects of those of other versions. */
+export function customDefinition(
+  crd: Crd,
+  version: CrdVersion,
+  rules?: SchemaRules,
+  convert: Convert = renamed,
+): ResourceDefinition {
   const { group, names, scope } = crd.spec;
   const schema: StructuralSchema = version.schema?.openAPIV3Schema ?? {
     type: "object",
@@ -53,10 +59,11 @@ export function customDefinition(crd: Crd, version: CrdVersion, rules: SchemaRul
     hasStatus: version.subresources?.status !== undefined,
     statusOnly: true,
     ...scaleOf(version),
-    ...conversionOf(crd, version),
+    conversion: conversionOf(crd, version, convert),
+    storedAs: { group, version: crd.spec.versions.find((one) => one.storage)?.name ?? version.name },
     holdToSchema: (object) => ({ unknown: prune(object, schema), problem: undefined }),
     shape: () => shapeOfSchema(schema),
-    defaults: (object) => applyDefaults(object, { ...schema, properties: omitMetadata(schema.properties) }),
+    defaults: (object) => fill(object, schema),
     validate: check,
     validateStatus: check,
     ...(version.deprecated
@@ -75,11 +82,6 @@ export function customDefinition(crd: Crd, version: CrdVersion, rules: SchemaRul
   };
 }
 
-function omitMetadata(properties: StructuralSchema["properties"]): Record<string, StructuralSchema> {
-  const { metadata: _metadata, ...rest } = properties ?? {};
-  return rest;
-}
-
 function withoutObjectFields(schema: StructuralSchema): StructuralSchema {
   const required = schema.required?.filter((name) => !["metadata", "kind", "apiVersion"].includes(name));
   return { ...schema, ...(required ? { required } : {}) };
@@ -95,15 +97,6 @@ function scaleOf(version: CrdVersion): { scale?: ScalePaths } {
       ...(scale.labelSelectorPath ? { selector: { path: scale.labelSelectorPath, as: "text" as const } } : {}),
     },
   };
-}
-
-/** Versions differ in name only: an object is stored in one and shown in each. */
-function conversionOf(crd: Crd, version: CrdVersion): Pick<ResourceDefinition, "toStored" | "fromStored"> {
-  const stored = crd.spec.versions.find((one) => one.storage)?.name ?? version.name;
-  const past = crd.status?.storedVersions ?? [];
-  if (crd.spec.versions.length === 1 && past.every((name) => name === version.name)) return {};
-  const as = (name: string) => (object: KubeObject) => ({ ...object, apiVersion: `${crd.spec.group}/${name}` });
-  return { toStored: as(stored), fromStored: as(version.name) };
 }
 
 function columnOf({ name, type, description, format, priority }: PrinterColumn): Column {

@@ -2,11 +2,13 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
+import { deepEqual } from "../equal.ts";
 import { type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
 import { dns1035Label, dnsSubdomain } from "../names.ts";
 import { column, nameColumn } from "../print.ts";
 import { ruleProblems } from "./rules.ts";
-import { cleanupFinalizer, type Crd } from "./types.ts";
+import { cleanupFinalizer, type Crd, hasCondition } from "./types.ts";
+import { validateConversion } from "./validate-conversion.ts";
 import { validateSchema } from "./validate-schema.ts";
 import { validateVersion } from "./validate-version.ts";
 
@@ -21,6 +23,8 @@ export const customResourceDefinitions: ResourceDefinition = {
   namespaced: false,
   shortNames: ["crd", "crds"],
   categories: ["api-extensions"],
+  // So upstream tells it, whose stored form is older than v1.
+  storedAs: { group: "apiextensions.k8s.io", version: "v1beta1" },
   hasStatus: true,
   hasGeneration: true,
   columns: [nameColumn, column("Created At", "When it was created.", "date")],
@@ -32,6 +36,8 @@ export const customResourceDefinitions: ResourceDefinition = {
     if (!spec.names.listKind) spec.names.listKind = `${spec.names.kind ?? ""}List`;
     spec.conversion ??= { strategy: "None" };
     spec.conversion.strategy ??= "None";
+    const { service } = spec.conversion.webhook?.clientConfig ?? {};
+    if (service) service.port ??= 443;
   },
   prepareCreate(object) {
     const { metadata, spec } = asCrd(object);
@@ -53,23 +59,32 @@ export const customResourceDefinitions: ResourceDefinition = {
     errors.push(...validateVersions(crd));
     if (spec.preserveUnknownFields === true)
       errors.push(invalid("spec.preserveUnknownFields", true, "must be false in order to use defaults in the schema"));
-    if (spec.conversion?.strategy !== "None")
-      errors.push(notSupported("spec.conversion.strategy", spec.conversion?.strategy ?? "", ["None"]));
+    errors.push(...validateConversion(crd, previous && asCrd(previous)));
     const stored = crd.status?.storedVersions ?? [];
     if (previous)
       stored.forEach((name, index) => {
         if (!spec.versions?.some((version) => version.name === name))
           errors.push(invalid(`status.storedVersions[${index}]`, name, "must appear in spec.versions"));
       });
-    const before = previous && asCrd(previous);
-    if (before && before.spec.scope !== spec.scope)
-      errors.push(invalid("spec.scope", spec.scope, "field is immutable"));
-    if (before && before.spec.group !== spec.group)
-      errors.push(invalid("spec.group", spec.group, "field is immutable"));
-    return errors;
+    return [...errors, ...validateKept(spec, previous && asCrd(previous))];
   },
   validateLater: (object) => ruleProblems(asCrd(object).spec.versions),
 };
+
+/** Where objects are stored follows from these. */
+function validateKept(spec: Crd["spec"], before: Crd | undefined): FieldErrors {
+  if (!before) return [];
+  const isEstablished = hasCondition(before, "Established");
+  const kept = [
+    ["group", spec.group, before.spec.group, true],
+    ["names.plural", spec.names?.plural, before.spec.names.plural, true],
+    ["scope", spec.scope, before.spec.scope, isEstablished],
+    ["names.kind", spec.names?.kind, before.spec.names.kind, isEstablished],
+  ] as const;
+  return kept
+    .filter(([, now, then, isKept]) => isKept && now !== then)
+    .map(([field, now]) => invalid(`spec.${field}`, now, "field is immutable"));
+}
 
 function validateNames({ spec, metadata }: Crd): FieldErrors {
   const errors: FieldErrors = [];
@@ -105,6 +120,10 @@ function validateVersions({ spec }: Crd): FieldErrors {
   const versions = spec.versions ?? [];
   const names = new Set<string>();
   if (versions.length === 0) errors.push(required("spec.versions", "must have at least one version"));
+  // What all versions share is told as if it stood once, above them.
+  const isShared = (field: "schema" | "subresources" | "additionalPrinterColumns" | "selectableFields") =>
+    versions.every((version) => deepEqual(version[field], versions[0]?.[field]));
+  const schemaOnce = isShared("schema") ? "spec.validation" : undefined;
   versions.forEach((version, index) => {
     const at = `spec.versions[${index}]`;
     for (const problem of dns1035Label(version.name ?? ""))
@@ -114,8 +133,9 @@ function validateVersions({ spec }: Crd): FieldErrors {
     names.add(version.name);
     const schema = version.schema?.openAPIV3Schema;
     if (!schema) errors.push(required(`${at}.schema.openAPIV3Schema`, "schemas are required"));
-    else validateSchema(schema, `${at}.schema.openAPIV3Schema`, errors);
-    validateVersion(version, at, errors);
+    else if (!schemaOnce || index === 0)
+      validateSchema(schema, `${schemaOnce ?? `${at}.schema`}.openAPIV3Schema`, errors);
+    validateVersion(version, at, errors, isShared("subresources") ? "spec" : at);
   });
   if (versions.length > 0 && versions.filter((version) => version.storage).length !== 1)
     errors.push(

@@ -1,5 +1,6 @@
 // CustomResourceDefinition objects, as far as the server looks into them.
 
+import type { ClientConfig } from "../../../plugins/kit/client-config.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
@@ -44,6 +45,11 @@ export interface CrdCondition {
   lastTransitionTime?: string;
 }
 
+export interface ConversionWebhook {
+  clientConfig?: ClientConfig;
+  conversionReviewVersions?: string[];
+}
+
 export interface Crd extends KubeObject {
   spec: {
     group: string;
@@ -51,7 +57,7 @@ export interface Crd extends KubeObject {
     scope: "Namespaced" | "Cluster";
     versions: CrdVersion[];
     preserveUnknownFields?: boolean;
-    conversion?: { strategy?: string };
+    conversion?: { strategy?: string; webhook?: ConversionWebhook };
   };
   status?: { conditions?: CrdCondition[]; acceptedNames?: CrdNames; storedVersions?: string[] };
 }

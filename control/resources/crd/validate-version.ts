@@ -8,9 +8,10 @@ const columnTypes = ["boolean", "date", "integer", "number", "string"];
 const columnFormats = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
 const mostSelectable = 8;
 
-export function validateVersion(version: CrdVersion, at: string, errors: FieldErrors): void {
+/** `scaleAt` is where its subresources are said to stand. */
+export function validateVersion(version: CrdVersion, at: string, errors: FieldErrors, scaleAt = at): void {
   validateDeprecation(version, `${at}.deprecationWarning`, errors);
-  validateScale(version.subresources?.scale, `${at}.subresources.scale`, errors);
+  validateScale(version.subresources?.scale, `${scaleAt}.subresources.scale`, errors);
   (version.additionalPrinterColumns ?? []).forEach((one, index) =>
     validateColumn(one, `${at}.additionalPrinterColumns[${index}]`, errors),
   );

@@ -217,8 +217,13 @@ t.test("a flow schema or priority level is refused by field, and taken when it i
   t.teardown(() => api.close());
   for (const [plural, rows] of Object.entries({ flowschemas: schemas, prioritylevelconfigurations: levels }))
     for (const [name, spec, says, called = "x"] of rows) {
-      const asked = await api.ask("POST", `${base}/${plural}?dryRun=All`, { metadata: { name: called }, spec });
-      t.equal(asked.status, says ? 422 : 201, `${plural}: ${name}: ${asked.text.slice(0, 300)}`);
+      const body = { metadata: { name: called }, spec };
+      // Those that every server has are there already: they can only be written again.
+      const asked =
+        called === "x"
+          ? await api.ask("POST", `${base}/${plural}?dryRun=All`, body)
+          : await api.ask("PUT", `${base}/${plural}/${called}?dryRun=All`, body);
+      t.equal(asked.status, says ? 422 : called === "x" ? 201 : 200, `${plural}: ${name}: ${asked.text.slice(0, 300)}`);
       if (says) t.ok(asked.body.message.includes(says), `${plural}: ${name}: ${asked.body.message}`);
     }
 });

@@ -1,4 +1,4 @@
-// flowcontrol.apiserver.k8s.io: kept for clients that manage them; this server bounds its load by fixed lanes.
+// flowcontrol.apiserver.k8s.io: how requests are sorted, and how many of each sort are worked on at once (control/api/flow).
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";

@@ -2,11 +2,17 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { invalid, required } from "../field-error.ts";
+import { type FieldErrors, forbidden, invalid, notSupported, required, tooLong } from "../field-error.ts";
+import { dnsLabel, dnsSubdomain, pathSegment } from "../names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 import { type IngressSpec, validateIngressSpec } from "./validate-ingress.ts";
+import { validateBalanced } from "../service/validate-status.ts";
 
 const specOf = (object: KubeObject) => (object.spec ?? {}) as IngressSpec;
+
+interface IngressStatus {
+  loadBalancer?: { ingress?: { ip?: string; hostname?: string }[] };
+}
 
 export const ingresses: ResourceDefinition = {
   group: "networking.k8s.io",
@@ -29,8 +35,7 @@ export const ingresses: ResourceDefinition = {
   cells(object, now) {
     const spec = specOf(object);
     const hosts = (spec.rules ?? []).map((rule) => rule.host).filter((host): host is string => Boolean(host));
-    const ingress = (object.status as { loadBalancer?: { ingress?: { ip?: string; hostname?: string }[] } } | undefined)
-      ?.loadBalancer?.ingress;
+    const ingress = (object.status as IngressStatus | undefined)?.loadBalancer?.ingress;
     return [
       object.metadata.name,
       spec.ingressClassName ?? "<none>",
@@ -43,6 +48,10 @@ export const ingresses: ResourceDefinition = {
   prepareCreate(object) {
     object.status = { loadBalancer: {} };
   },
+  validateStatus: (object) =>
+    ((object.status as IngressStatus | undefined)?.loadBalancer?.ingress ?? []).flatMap((one, index) =>
+      validateBalanced(one, `status.loadBalancer.ingress[${index}]`),
+    ),
   validate(object, previous) {
     const errors = validateIngressSpec(specOf(object));
     const { ingressClassName } = specOf(object);
@@ -65,8 +74,39 @@ function hostsText(hosts: readonly string[], rules: number): string {
   return rules > 3 ? `${text} + ${rules - 3} more...` : text;
 }
 
+interface Parameters {
+  apiGroup?: string;
+  kind?: string;
+  name?: string;
+  scope?: string;
+  namespace?: string;
+}
+
+const mostControllerBytes = 250;
+const parameterScopes = ["Cluster", "Namespace"];
+
 const classSpec = (object: KubeObject) =>
-  (object.spec ?? {}) as { controller?: string; parameters?: { apiGroup?: string; kind?: string; name?: string } };
+  (object.spec ?? {}) as { controller?: string; parameters?: Parameters | null };
+
+function validateParameters({ apiGroup, kind = "", name = "", scope, namespace }: Parameters): FieldErrors {
+  const at = "spec.parameters";
+  const errors: FieldErrors = [];
+  if (apiGroup !== undefined)
+    for (const problem of dnsSubdomain(apiGroup)) errors.push(invalid(`${at}.apiGroup`, apiGroup, problem));
+  if (kind === "") errors.push(required(`${at}.kind`, "kind is required"));
+  else for (const problem of pathSegment(kind)) errors.push(invalid(`${at}.kind`, kind, problem));
+  if (name === "") errors.push(required(`${at}.name`, "name is required"));
+  else for (const problem of pathSegment(name)) errors.push(invalid(`${at}.name`, name, problem));
+  if (scope === undefined) errors.push(required(`${at}.scope`));
+  else if (!parameterScopes.includes(scope)) errors.push(notSupported(`${at}.scope`, scope, parameterScopes));
+  if (scope === "Namespace" && namespace === undefined)
+    errors.push(required(`${at}.namespace`, "`parameters.scope` is set to 'Namespace'"));
+  if (scope === "Namespace" && namespace !== undefined)
+    for (const problem of dnsLabel(namespace)) errors.push(invalid(`${at}.namespace`, namespace, problem));
+  if (scope === "Cluster" && namespace !== undefined)
+    errors.push(forbidden(`${at}.namespace`, "`parameters.scope` is set to 'Cluster'"));
+  return errors;
+}
 
 export const ingressClasses: ResourceDefinition = {
   group: "networking.k8s.io",
@@ -92,11 +132,19 @@ export const ingressClasses: ResourceDefinition = {
       age(object.metadata.creationTimestamp, now),
     ];
   },
+  defaults(object) {
+    const { parameters } = classSpec(object);
+    if (parameters) parameters.scope ??= "Cluster";
+  },
   validate(object, previous) {
-    const { controller } = classSpec(object);
-    if (!controller) return [required("spec.controller")];
+    const { controller = "", parameters } = classSpec(object);
+    const errors: FieldErrors = [];
+    if (controller.length > mostControllerBytes) errors.push(tooLong("spec.controller", mostControllerBytes));
+    else if (controller === "") errors.push(required("spec.controller"));
+    else if (!/^[^/]+\/[^/].*$/.test(controller) || dnsSubdomain(controller.split("/")[0] ?? "").length > 0)
+      errors.push(invalid("spec.controller", controller, 'must be a domain-prefixed path (such as "acme.io/foo")'));
     if (previous && classSpec(previous).controller !== controller)
-      return [invalid("spec.controller", controller, "field is immutable")];
-    return [];
+      errors.push(invalid("spec.controller", controller, "field is immutable"));
+    return parameters ? [...errors, ...validateParameters(parameters)] : errors;
   },
 };

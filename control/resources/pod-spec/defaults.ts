@@ -11,7 +11,7 @@ export function setDefault<T extends object, K extends keyof T>(target: T, field
 
 export function defaultPodSpec(spec: PodSpec): void {
   setDefault(spec, "restartPolicy", "Always");
-  setDefault(spec, "dnsPolicy", "ClusterFirst");
+  if (!spec.dnsPolicy) spec.dnsPolicy = "ClusterFirst";
   setDefault(spec, "schedulerName", "default-scheduler");
   setDefault(spec, "terminationGracePeriodSeconds", 30);
   setDefault(spec, "securityContext", {});

@@ -22,12 +22,7 @@ export function validateAffinity(affinity: PodSpec["affinity"], field: string, e
   const node = affinity?.nodeAffinity;
   if (node) {
     const at = `${field}.nodeAffinity`;
-    const terms = node[mandatory]?.nodeSelectorTerms;
-    if (node[mandatory] && (terms?.length ?? 0) === 0)
-      errors.push(required(`${at}.${mandatory}.nodeSelectorTerms`, "must have at least one node selector term"));
-    (terms ?? []).forEach((term, index) =>
-      validateNodeTerm(term, `${at}.${mandatory}.nodeSelectorTerms[${index}]`, errors),
-    );
+    if (node[mandatory]) validateNodeSelector(node[mandatory], `${at}.${mandatory}`, errors);
     (node[preferred] ?? []).forEach(({ weight, preference }, index) => {
       validateWeight(weight, `${at}.${preferred}[${index}].weight`, errors);
       validateNodeTerm(preference ?? {}, `${at}.${preferred}[${index}].preference`, errors);
@@ -45,14 +40,24 @@ export function validateAffinity(affinity: PodSpec["affinity"], field: string, e
   }
 }
 
+/** Of a pod or of a volume. Values that no label can have are taken, as upstream takes them: they select nothing. */
+export function validateNodeSelector(
+  { nodeSelectorTerms: terms = [] }: { nodeSelectorTerms?: NodeTerm[] },
+  at: string,
+  errors: FieldErrors,
+): void {
+  if (terms.length === 0) errors.push(required(`${at}.nodeSelectorTerms`, "must have at least one node selector term"));
+  terms.forEach((term, index) => validateNodeTerm(term, `${at}.nodeSelectorTerms[${index}]`, errors, false));
+}
+
 function validateWeight(weight: number | undefined, field: string, errors: FieldErrors): void {
   if (weight === undefined || weight < 1 || weight > 100)
     errors.push(invalid(field, weight ?? 0, "must be in the range 1-100"));
 }
 
-function validateNodeTerm(term: NodeTerm, field: string, errors: FieldErrors): void {
+function validateNodeTerm(term: NodeTerm, field: string, errors: FieldErrors, checksValues = true): void {
   (term.matchExpressions ?? []).forEach((requirement, index) =>
-    validateRequirement(requirement, `${field}.matchExpressions[${index}]`, errors),
+    validateRequirement(requirement, `${field}.matchExpressions[${index}]`, errors, checksValues),
   );
   (term.matchFields ?? []).forEach(({ key, operator, values }, index) => {
     const at = `${field}.matchFields[${index}]`;
@@ -66,7 +71,12 @@ function validateNodeTerm(term: NodeTerm, field: string, errors: FieldErrors): v
   });
 }
 
-function validateRequirement({ key, operator, values }: Requirement, at: string, errors: FieldErrors): void {
+function validateRequirement(
+  { key, operator, values }: Requirement,
+  at: string,
+  errors: FieldErrors,
+  checksValues: boolean,
+): void {
   const count = values?.length ?? 0;
   if (operator === "In" || operator === "NotIn") {
     if (count === 0) errors.push(required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
@@ -78,6 +88,7 @@ function validateRequirement({ key, operator, values }: Requirement, at: string,
       errors.push(required(`${at}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'"));
   } else errors.push(invalid(`${at}.operator`, operator, "not a valid selector operator"));
   for (const problem of qualifiedName(key ?? "")) errors.push(invalid(`${at}.key`, key, problem));
+  if (!checksValues) return;
   (values ?? []).forEach((value, index) => {
     for (const problem of labelValue(value)) errors.push(invalid(`${at}.values[${index}]`, value, problem));
   });

@@ -7,7 +7,7 @@ import { dnsLabel } from "../names.ts";
 import { validateFilePath, validateNoBacksteps } from "../paths.ts";
 import { validateDownwardFile, validateMode } from "./validate-downward.ts";
 
-const hostPathTypes = [
+export const hostPathTypes = [
   "",
   "DirectoryOrCreate",
   "Directory",

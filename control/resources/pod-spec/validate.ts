@@ -138,7 +138,7 @@ function validateGates(spec: PodSpec, field: string, errors: FieldErrors): void 
   });
 }
 
-function validateTolerations(spec: PodSpec, field: string, errors: FieldErrors): void {
+export function validateTolerations(spec: Pick<PodSpec, "tolerations">, field: string, errors: FieldErrors): void {
   (spec.tolerations ?? []).forEach((toleration, index) => {
     const at = `${field}.tolerations[${index}]`;
     const { key, operator, value, effect, tolerationSeconds } = toleration;

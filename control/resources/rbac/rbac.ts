@@ -4,7 +4,8 @@ import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../equal.ts";
 import { type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
-import { pathSegment } from "../names.ts";
+import { type LabelSelector, validateLabelSelector } from "../label-selector.ts";
+import { dnsSubdomain, pathSegment } from "../names.ts";
 import { age, ageColumn, column, nameColumn, wideColumn } from "../print.ts";
 
 const group = "rbac.authorization.k8s.io";
@@ -44,6 +45,16 @@ function validateRules(object: KubeObject, namespaced: boolean): FieldErrors {
   return errors;
 }
 
+function validateAggregation(object: KubeObject): FieldErrors {
+  const rule = object.aggregationRule as { clusterRoleSelectors?: LabelSelector[] } | undefined;
+  if (!rule) return [];
+  const field = "aggregationRule.clusterRoleSelectors";
+  const selectors = rule.clusterRoleSelectors ?? [];
+  if (selectors.length === 0)
+    return [required(field, "at least one clusterRoleSelector required if aggregationRule is non-nil")];
+  return selectors.flatMap((selector, index) => validateLabelSelector(selector, `${field}[${index}]`));
+}
+
 const roleColumns = [nameColumn, column("Created At", "When it was created.")];
 
 const roleShape = { group, version, createsOnUpdate: true, validateName: pathSegment } as const;
@@ -67,7 +78,7 @@ export const clusterRoles: ResourceDefinition = {
   namespaced: false,
   columns: roleColumns,
   cells: (object) => [object.metadata.name, object.metadata.creationTimestamp],
-  validate: (object) => validateRules(object, false),
+  validate: (object) => [...validateRules(object, false), ...validateAggregation(object)],
 };
 
 const bindingColumns = [
@@ -116,6 +127,11 @@ function validateBinding(
   ((object.subjects ?? []) as Subject[]).forEach((subject, index) => {
     const at = `subjects[${index}]`;
     if (!subject.name) errors.push(required(`${at}.name`));
+    else if (subject.kind === "ServiceAccount")
+      for (const problem of dnsSubdomain(subject.name)) errors.push(invalid(`${at}.name`, subject.name, problem));
+    const home = subject.kind === "ServiceAccount" ? "" : group;
+    if (["ServiceAccount", "User", "Group"].includes(subject.kind ?? "") && (subject.apiGroup ?? "") !== home)
+      errors.push(notSupported(`${at}.apiGroup`, subject.apiGroup ?? "", [home]));
     if (!["ServiceAccount", "User", "Group"].includes(subject.kind ?? ""))
       errors.push(notSupported(`${at}.kind`, subject.kind ?? "", ["ServiceAccount", "User", "Group"]));
     if (subject.kind === "ServiceAccount" && !subject.namespace) errors.push(required(`${at}.namespace`));

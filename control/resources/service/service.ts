@@ -72,8 +72,8 @@ export function servicesWith(allocator: ServiceAllocator): ResourceDefinition {
 }
 
 function defaultSpec(spec: NonNullable<Service["spec"]>): void {
-  setDefault(spec, "type", "ClusterIP");
-  setDefault(spec, "sessionAffinity", "None");
+  if (!spec.type) spec.type = "ClusterIP";
+  if (!spec.sessionAffinity) spec.sessionAffinity = "None";
   if (spec.sessionAffinity === "None") delete spec.sessionAffinityConfig;
   if (spec.sessionAffinity === "ClientIP" && spec.sessionAffinityConfig?.clientIP?.timeoutSeconds == null)
     spec.sessionAffinityConfig = { clientIP: { timeoutSeconds: 10800 } };

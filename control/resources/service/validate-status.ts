@@ -26,13 +26,20 @@ export function validateServiceStatus({ spec, status }: Service): FieldErrors {
   return errors;
 }
 
-function validateIngress({ ip, ipMode, hostname }: Ingress, at: string, errors: FieldErrors): void {
-  if (ip) errors.push(...validateIp(ip, `${at}.ip`));
+function validateIngress(ingress: Ingress, at: string, errors: FieldErrors): void {
+  const { ip, ipMode } = ingress;
   if (ipMode == null) {
     if (ip) errors.push(required(`${at}.ipMode`, "must be specified when `ip` is set"));
   } else if (!ip) errors.push(forbidden(`${at}.ipMode`, "may not be specified when `ip` is not set"));
   else if (!ipModes.includes(ipMode)) errors.push(notSupported(`${at}.ipMode`, ipMode, ipModes));
-  if (!hostname) return;
+  errors.push(...validateBalanced(ingress, at));
+}
+
+/** An address and a name at which something is balanced, of a service or an ingress. */
+export function validateBalanced({ ip, hostname }: { ip?: string; hostname?: string }, at: string): FieldErrors {
+  const errors: FieldErrors = ip ? [...validateIp(ip, `${at}.ip`)] : [];
+  if (!hostname) return errors;
   for (const problem of dnsSubdomain(hostname)) errors.push(invalid(`${at}.hostname`, hostname, problem));
   if (isIP(hostname) !== 0) errors.push(invalid(`${at}.hostname`, hostname, "must be a DNS name, not an IP address"));
+  return errors;
 }

@@ -5,6 +5,8 @@ import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../equal.ts";
 import { type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
 import { age, ageColumn, column, nameColumn, wideColumn } from "../print.ts";
+import { qualifiedName } from "../names.ts";
+import { validateAttachment, validateDriver, validateNodeDrivers, validateTopologies } from "./validate-drivers.ts";
 
 const group = "storage.k8s.io";
 const version = "v1";
@@ -48,8 +50,13 @@ export const storageClasses: ResourceDefinition = {
   },
   validate(object, previous) {
     const errors: FieldErrors = [];
-    if (!object.provisioner) errors.push(required("provisioner"));
-    if (!reclaimPolicies.includes(String(object.reclaimPolicy)))
+    const provisioner = String(object.provisioner ?? "");
+    if (provisioner === "") errors.push(required("provisioner"));
+    else
+      for (const problem of qualifiedName(provisioner.toLowerCase()))
+        errors.push(invalid("provisioner", provisioner.toLowerCase(), problem));
+    errors.push(...validateTopologies((object.allowedTopologies ?? []) as []));
+    if (object.reclaimPolicy && !reclaimPolicies.includes(String(object.reclaimPolicy)))
       errors.push(notSupported("reclaimPolicy", object.reclaimPolicy, reclaimPolicies));
     if (!bindingModes.includes(String(object.volumeBindingMode)))
       errors.push(notSupported("volumeBindingMode", object.volumeBindingMode, bindingModes));
@@ -102,10 +109,7 @@ export const volumeAttachments: ResourceDefinition = {
     object.status = { attached: false };
   },
   validate(object, previous) {
-    const spec = specOf(object);
-    const errors: FieldErrors = [];
-    if (!spec.attacher) errors.push(required("spec.attacher"));
-    if (!spec.nodeName) errors.push(required("spec.nodeName"));
+    const errors = validateAttachment(specOf(object));
     if (previous && !deepEqual(previous.spec, object.spec))
       errors.push(invalid("spec", object.spec, "field is immutable"));
     return errors;
@@ -125,13 +129,7 @@ export const csiNodes: ResourceDefinition = {
     ((specOf(object).drivers as unknown[] | undefined) ?? []).length,
     age(object.metadata.creationTimestamp, now),
   ],
-  validate(object) {
-    const drivers = (specOf(object).drivers ?? []) as { name?: string; nodeID?: string }[];
-    return drivers.flatMap((driver, index) => [
-      ...(driver.name ? [] : [required(`spec.drivers[${index}].name`)]),
-      ...(driver.nodeID ? [] : [required(`spec.drivers[${index}].nodeID`)]),
-    ]);
-  },
+  validate: (object) => validateNodeDrivers((specOf(object).drivers ?? []) as []),
 };
 
 export const csiDrivers: ResourceDefinition = {
@@ -178,6 +176,7 @@ export const csiDrivers: ResourceDefinition = {
     if (((spec.volumeLifecycleModes as unknown[] | undefined) ?? []).length === 0)
       spec.volumeLifecycleModes = ["Persistent"];
   },
+  validate: (object) => validateDriver(specOf(object)),
 };
 
 export const csiStorageCapacities: ResourceDefinition = {
