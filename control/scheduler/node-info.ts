@@ -1,22 +1,10 @@
 // One node of the scheduler's snapshot: its pods and their sums, kept up to date pod by pod.
 
 import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
-import { amountsOf, podAmounts } from "../../plugins/kit/pod-requests.ts";
+import { amountsOf, podRequests } from "../../plugins/kit/pod-requests.ts";
 import type { Amounts, NodeView } from "../../plugins/kit/scheduling.ts";
 
 const cpuAndMemory = ["cpu", "memory"];
-
-/** Sums are cached with the pod object: the same object is added, removed and re-added often. */
-const amountsByPod = new WeakMap<Pod, Amounts>();
-
-function requestsOf(pod: Pod): Amounts {
-  let amounts = amountsByPod.get(pod);
-  if (!amounts) {
-    amounts = pod.spec ? podAmounts(pod.spec) : new Map();
-    amountsByPod.set(pod, amounts);
-  }
-  return amounts;
-}
 
 function hostPortsOf(pod: Pod): string[] {
   return (pod.spec?.containers ?? []).flatMap((container) =>
@@ -133,8 +121,7 @@ export class NodeInfo implements NodeView {
   }
 
   #count(pod: Pod, sign: 1 | -1): void {
-    const amounts = requestsOf(pod);
-    for (const [resource, amount] of amounts) this.#change(resource, sign * amount);
+    for (const [resource, amount] of podRequests(pod)) this.#change(resource, sign * amount);
     this.#change("pods", sign);
     for (const resource of cpuAndMemory) if (!this.#requested.has(resource)) this.#requested.set(resource, 0);
   }

@@ -104,6 +104,8 @@ export class Scheduler {
         const work = filter.beforeBind?.(pod, node, tools, call);
         if (work) await work;
       }
+      // A node may have pulled and started before the answer is here: its events are not to come before this one.
+      const at = this.#clock.now();
       await this.#context.client.create(resources.pods, binding, call, { namespace, name, subresource: "binding" });
       this.#queue.done(entry);
       this.#context.events.event(
@@ -111,6 +113,7 @@ export class Scheduler {
         "Normal",
         "Scheduled",
         `Successfully assigned ${namespace}/${name} to ${nodeName}`,
+        { at },
       );
     } catch (error) {
       this.#snapshot.forget(uid);

@@ -45,8 +45,11 @@ export class SchedulingQueue {
   readonly #backoff = new Map<string, () => void>();
   readonly #parked = new Map<string, () => void>();
   readonly #entries = new Map<string, QueuedPod>();
-  /** Pods being tried, with the events that came meanwhile: they may have been missed by the attempt. */
-  readonly #trying = new Map<string, WakeEvent[]>();
+  /** Pods being tried, with the number of events that had come before: later ones may have been missed by the attempt. */
+  readonly #trying = new Map<string, number>();
+  /** Which one each kind of event was, when it last came. */
+  readonly #lastOf = new Map<WakeEvent, number>();
+  #eventCount = 0;
   #onActive: (() => void) | undefined;
 
   constructor(options: SchedulingQueueOptions) {
@@ -94,7 +97,7 @@ export class SchedulingQueue {
     if (!entry) return undefined;
     entry.attempts++;
     entry.triedAt = this.#clock.monotonic();
-    this.#trying.set(entry.key, []);
+    this.#trying.set(entry.key, this.#eventCount);
     return entry;
   }
 
@@ -112,11 +115,11 @@ export class SchedulingQueue {
 
   /** No node would do: wait for one of the events, or back off at once when one came during the attempt. */
   failed(entry: QueuedPod, wakesOn: ReadonlySet<WakeEvent>): void {
-    const meanwhile = this.#trying.get(entry.key);
+    const seen = this.#trying.get(entry.key) ?? 0;
     this.#trying.delete(entry.key);
     if (!this.#entries.has(entry.key)) return;
     entry.wakesOn = wakesOn;
-    if (meanwhile?.some((event) => isWokenBy(wakesOn, event))) this.#backOff(entry);
+    if (this.#hasCome(wakesOn, seen)) this.#backOff(entry);
     else this.#park(entry);
   }
 
@@ -128,10 +131,12 @@ export class SchedulingQueue {
 
   /** Something happened in the cluster. */
   wake(event: WakeEvent): void {
-    for (const events of this.#trying.values()) events.push(event);
+    this.#lastOf.set(event, ++this.#eventCount);
+    if (this.#parked.size === 0) return;
+    const any = anyOf(event);
     for (const key of this.#parked.keys()) {
       const entry = this.#entries.get(key);
-      if (!entry || !isWokenBy(entry.wakesOn, event)) continue;
+      if (!entry || !(entry.wakesOn.has(event) || entry.wakesOn.has(any))) continue;
       this.#unpark(key);
       this.#backOff(entry);
     }
@@ -140,6 +145,13 @@ export class SchedulingQueue {
   /** Forgets everyone, timers included: nothing keeps the process alive for a queue that nobody reads. */
   clear(): void {
     for (const key of this.#entries.keys()) this.remove(key);
+  }
+
+  /** Whether one of the events came after so many had. */
+  #hasCome(wakesOn: ReadonlySet<WakeEvent>, seen: number): boolean {
+    for (const [event, at] of this.#lastOf)
+      if (at > seen && (wakesOn.has(event) || wakesOn.has(anyOf(event)))) return true;
+    return false;
   }
 
   #enter(entry: QueuedPod): void {
@@ -177,11 +189,7 @@ export class SchedulingQueue {
   }
 }
 
-function isWokenBy(wakesOn: ReadonlySet<WakeEvent>, event: WakeEvent): boolean {
-  if (wakesOn.has(event)) return true;
-  const [resource] = event.split("/");
-  return wakesOn.has(`${resource}/*`);
-}
+const anyOf = (event: WakeEvent): WakeEvent => `${event.slice(0, event.indexOf("/"))}/*`;
 
 /** The scheduler's own writes to a waiting pod (conditions, nominated node) must not wake it. */
 function couldMatter(before: Pod, after: Pod): boolean {

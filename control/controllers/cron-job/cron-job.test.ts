@@ -90,6 +90,15 @@ t.test("cronJobController() holds to the concurrency policy", async (t) => {
   t.equal(replaced.status.active.length, 1);
   t.equal(room.get(resources.cronjobs, "forbid").status.lastScheduleTime, "2026-01-01T00:01:00Z");
   await room.untilEvent("JobAlreadyActive");
+  const [{ name }] = room.get(resources.cronjobs, "forbid").status.active;
+  await room.delete(resources.jobs, name);
+  t.match(await room.untilEvent("MissingJob"), {
+    involvedObject: { name: "forbid" },
+    message: `Active job went missing: ${name}`,
+  });
+  await room.until(resources.cronjobs, "forbid", ({ status }) => status.active?.[0]?.name !== name);
+  const missing = room.list(resources.events).filter(({ reason }) => reason === "MissingJob");
+  t.equal(missing.length, 1, "what was replaced is not missing");
 });
 
 t.test("cronJobController() tells what it missed, and what never comes, and stands still", async (t) => {

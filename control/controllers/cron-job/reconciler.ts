@@ -20,6 +20,8 @@ export const cronJobController: ControllerFactory = ({ client, informers, events
   const jobs = informers.for<Job>(resources.jobs);
   /** The missed moment that was told of last, by uid: once is enough. */
   const told = new Map<string, number>();
+  /** Jobs that we took away ourselves, by uid, until the status does not name them any more: they are not missing. */
+  const removed = new Set<string>();
   const tell = (cron: CronJob, type: "Normal" | "Warning", reason: string, message: string) =>
     events.event({ ...cronJobType, ...cron }, type, reason, message);
 
@@ -28,6 +30,7 @@ export const cronJobController: ControllerFactory = ({ client, informers, events
     const options = { propagationPolicy: "Background" as const, preconditions: { uid } };
     try {
       await client.delete(resources.jobs, { namespace, name }, call, options);
+      if (cron.status?.active?.some((reference) => reference.uid === uid)) removed.add(uid);
       tell(cron, "Normal", "SuccessfulDelete", `Deleted job ${name}`);
     } catch (error) {
       if (!isFault(error, "not-found", "conflict")) throw error;
@@ -92,12 +95,18 @@ export const cronJobController: ControllerFactory = ({ client, informers, events
   }
 
   function statusOf(cron: CronJob, mine: readonly Job[], scheduled: number | undefined): CronJobStatus {
-    const active = mine.filter((job) => !isFinished(job) && !job.metadata.deletionTimestamp);
+    const active = mine.filter((job) => !isFinished(job) && !removed.has(job.metadata.uid ?? ""));
+    const present = new Set(mine.map((job) => job.metadata.uid));
     const known = new Map(cron.status?.active?.map((reference) => [reference.uid, reference]));
     for (const job of mine) {
       const end = conditionOf(job, "Complete") ?? conditionOf(job, "Failed");
       if (end && known.has(job.metadata.uid ?? ""))
         tell(cron, "Normal", "SawCompletedJob", `Saw completed job: ${job.metadata.name}, condition: ${end.type}`);
+    }
+    for (const { uid = "", name } of known.values()) {
+      if (!present.has(uid) && !removed.has(uid))
+        tell(cron, "Normal", "MissingJob", `Active job went missing: ${name}`);
+      removed.delete(uid);
     }
     const successes = mine.flatMap((job) => (conditionOf(job, "Complete") ? [job.status?.completionTime ?? ""] : []));
     const lastSuccess = [cron.status?.lastSuccessfulTime ?? "", ...successes].sort((a, b) => (a < b ? -1 : 1)).at(-1);

@@ -33,6 +33,12 @@ export function maxReplicas(deployment: Deployment): number {
   return (deployment.spec.replicas ?? 1) + rolloutLimits(deployment).maxSurge;
 }
 
-export function revisionOf(object: { metadata: ReplicaSet["metadata"] }): number {
-  return Number(object.metadata.annotations?.[annotations.revision] ?? 0) || 0;
+/** Whole numbers of 64 bits, as everywhere; what is none counts as the beginning. */
+export function revisionOf(object: { metadata: ReplicaSet["metadata"] }): bigint {
+  const text = object.metadata.annotations?.[annotations.revision] ?? "";
+  return /^\d+$/.test(text) ? BigInt(text) : 0n;
+}
+
+export function highestRevision(sets: readonly ReplicaSet[]): bigint {
+  return sets.map(revisionOf).reduce((highest, each) => (each > highest ? each : highest), 0n);
 }

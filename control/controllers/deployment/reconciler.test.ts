@@ -4,6 +4,7 @@ import { resources } from "../../../plugins/kit/objects/resources.ts";
 import type { Pod } from "../../../plugins/kit/objects/types.ts";
 import type { Json } from "../../../test/harness/api-server.ts";
 import { controllerRoom, podTemplate } from "../../../test/harness/controllers.ts";
+import { until } from "../../../test/harness/until.ts";
 
 const names = ["deployment-controller", "replicaset-controller", "generic-garbage-collector"];
 const deployment = (replicas: number, spec: Json = {}): Json => ({
@@ -79,12 +80,12 @@ t.test("deploymentController() says when a rollout does not come along, and keep
   isBroken = true;
   await room.patch(resources.deployments, "web", version("broken"));
   await room.until(resources.deployments, "web", ({ status }) => status.updatedReplicas > 0);
-  for (let minute = 0; minute < 3; minute++) await clock.advance(60_000);
-  const stuck = await room.until(
-    resources.deployments,
-    "web",
-    (one) => condition(one, "Progressing")?.status === "False",
-  );
+  // Whatever still moved when the clock was set on began its minute anew.
+  const stuck = await until("the rollout to be given up", async () => {
+    await clock.advance(61_000);
+    const now = room.get(resources.deployments, "web");
+    return condition(now, "Progressing")?.status === "False" && now;
+  });
   t.match(condition(stuck, "Progressing"), { reason: "ProgressDeadlineExceeded" });
   t.match(condition(stuck, "Available"), { status: "True" }, "the old ones still serve");
 });
@@ -114,4 +115,24 @@ t.test("deploymentController() shows what a quota refuses, and goes on when ther
   t.ok((counters?.failures ?? 99) < 30, "it does not spin");
   isFull = false;
   await room.until(resources.deployments, "web", settled(2));
+});
+
+t.test("deploymentController() goes on from the revision of a set that it adopts, however large", async (t) => {
+  const room = await controllerRoom(t, names);
+  const revision = "deployment.kubernetes.io/revision";
+  await room.create(resources.replicasets, {
+    metadata: { name: "orphan", labels: { app: "web" }, annotations: { [revision]: "3546343826724305832" } },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: { app: "web", old: "yes" } },
+      template: podTemplate({ app: "web", old: "yes" }),
+    },
+  });
+  await room.create(resources.deployments, deployment(1));
+  const rolled = await room.until(
+    resources.deployments,
+    "web",
+    (one) => settled(1)(one) && one.metadata.annotations?.[revision] !== undefined,
+  );
+  t.equal(rolled.metadata.annotations[revision], "3546343826724305833");
 });

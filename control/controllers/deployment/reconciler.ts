@@ -115,7 +115,7 @@ export const deploymentController: ControllerFactory = (context) => {
     return undefined;
   }
 
-  async function setRevision(deployment: Deployment, revision: number, call: Call): Promise<void> {
+  async function setRevision(deployment: Deployment, revision: bigint, call: Call): Promise<void> {
     if (revisionOf(deployment) === revision) return;
     const metadata = {
       ...deployment.metadata,

@@ -6,7 +6,7 @@ import { resources } from "../../../plugins/kit/objects/resources.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ControllerContext } from "../../manager/contract.ts";
 import { controllerReference, isControlledBy } from "../../manager/owners.ts";
-import { maxReplicas, revisionOf } from "./limits.ts";
+import { highestRevision, maxReplicas, revisionOf } from "./limits.ts";
 import { annotations, type Deployment, type ReplicaSet, replicasOf, templateHashLabel } from "./objects.ts";
 import { newSetReplicas } from "./plan.ts";
 import { byAge, isSameTemplate, templateHash } from "./template.ts";
@@ -35,7 +35,7 @@ export class ReplicaSets {
     const { namespace = "", name = "" } = deployment.metadata;
     const hash = templateHash(deployment.spec.template, deployment.status?.collisionCount);
     const labels = { ...deployment.spec.template.metadata?.labels, [templateHashLabel]: hash };
-    const revision = Math.max(0, ...oldSets.map(revisionOf)) + 1;
+    const revision = highestRevision(oldSets) + 1n;
     const set = {
       ...setType,
       metadata: {
@@ -99,12 +99,12 @@ export class ReplicaSets {
     newSet: ReplicaSet,
     oldSets: readonly ReplicaSet[],
     call: Call,
-  ): Promise<number> {
-    const highest = Math.max(0, ...oldSets.map(revisionOf));
-    const revision = revisionOf(newSet) > highest ? revisionOf(newSet) : highest + 1;
+  ): Promise<bigint> {
+    const highest = highestRevision(oldSets);
+    const revision = revisionOf(newSet) > highest ? revisionOf(newSet) : highest + 1n;
     const wanted: Record<string, string> = { ...this.#carried(deployment), [annotations.revision]: String(revision) };
     const former = revisionOf(newSet);
-    if (former > 0 && former !== revision) {
+    if (former > 0n && former !== revision) {
       const history = newSet.metadata.annotations?.[annotations.revisionHistory];
       wanted[annotations.revisionHistory] = history ? `${history},${former}` : String(former);
     }
@@ -123,7 +123,7 @@ export class ReplicaSets {
     const limit = deployment.spec.revisionHistoryLimit ?? 10;
     const empty = byAge(oldSets)
       .filter((set) => !set.metadata.deletionTimestamp)
-      .sort((a, b) => revisionOf(a) - revisionOf(b));
+      .sort((a, b) => Number(revisionOf(a) - revisionOf(b)));
     for (const set of empty.slice(0, Math.max(0, empty.length - limit))) {
       const isEmpty = replicasOf(set) === 0 && (set.status?.replicas ?? 0) === 0;
       if (!isEmpty || (set.metadata.generation ?? 0) > (set.status?.observedGeneration ?? 0)) continue;

@@ -90,7 +90,9 @@ function withProgress(
       message: `${subject} has successfully progressed.`,
     });
   }
-  if (hasProgressed(deployment.status ?? {}, status)) {
+  // The success that is still told of may be that of the template before.
+  const isNewRollout = known?.reason === "NewReplicaSetAvailable" && !known.message?.includes(subject);
+  if (isNewRollout || hasProgressed(deployment.status ?? {}, status)) {
     // A new time tells the deadline to begin anew, also where the words are the same.
     const others = conditions.filter((condition) => condition.type !== "Progressing");
     const kept = known?.status === "True" ? known.lastTransitionTime : stamp(now);

@@ -41,6 +41,10 @@ t.test(
     const subsets = [{ addresses: [{ ip: "192.0.2.9" }], ports: [{ name: "sql", port: 5432, protocol: "TCP" }] }];
     await room.patch(endpoints, "db", { subsets });
     await until("the change", () => mirrored().length === 1 && ready(mirrored()[0])["192.0.2.9"] === true);
+    const { name } = mirrored()[0]?.metadata ?? {};
+    await room.patch(endpoints, "db", { metadata: { labels: { team: "b" } } });
+    await until("the new label", () => mirrored()[0]?.metadata.labels.team === "b");
+    t.equal(mirrored()[0]?.metadata.name, name, "the slice stays what it is");
     await room.patch(endpoints, "db", { metadata: { labels: { "endpointslice.kubernetes.io/skip-mirror": "true" } } });
     await until("no slices", () => mirrored().length === 0);
   },

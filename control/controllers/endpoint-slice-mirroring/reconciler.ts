@@ -6,6 +6,7 @@ import { resources } from "../../../plugins/kit/objects/resources.ts";
 import type { Endpoints, Service } from "../../../plugins/kit/objects/types.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { controllerReference, keyOf, splitKey } from "../../manager/owners.ts";
+import { deepEqual } from "../../resources/equal.ts";
 import { type EndpointSlice, planSlices } from "../endpoint-slice/slices.ts";
 import { isMirrored, mirroredGroups } from "./mirror.ts";
 
@@ -61,16 +62,21 @@ export const endpointSliceMirroringController: ControllerFactory = ({ client, in
       const labels = { ...endpoints.metadata.labels, [serviceNameLabel]: name, [managedByLabel]: manager };
       try {
         for (const family of ["IPv4", "IPv6"] as const) {
-          const writes = planSlices(
-            mirroredGroups(endpoints, family),
-            mine.filter((slice) => slice.addressType === family),
-          );
-          for (const { slice, endpoints: next } of writes.update)
-            await client.update(resources.endpointslices, { ...type, ...slice, endpoints: next }, call);
-          for (const { ports, endpoints: next } of writes.create) {
+          const known = mine.filter((slice) => slice.addressType === family);
+          const writes = planSlices(mirroredGroups(endpoints, family), known);
+          const isWritten = (slice: EndpointSlice) =>
+            writes.remove.includes(slice) || writes.update.some((update) => update.slice === slice);
+          const relabelled = known
+            .filter((slice) => !deepEqual(labels, slice.metadata.labels) && !isWritten(slice))
+            .map((slice) => ({ slice, endpoints: slice.endpoints, ports: slice.ports }));
+          for (const { slice, ...content } of [...writes.update, ...relabelled]) {
+            const metadata = { ...slice.metadata, labels };
+            await client.update(resources.endpointslices, { ...type, ...slice, ...content, metadata }, call);
+          }
+          for (const content of writes.create) {
             const ownerReferences = [controllerReference(endpoints, { apiVersion: "v1", kind: "Endpoints" })];
             const metadata = { namespace, generateName: `${name}-`, labels, ownerReferences };
-            const object = { ...type, metadata, addressType: family, endpoints: next, ports };
+            const object = { ...type, metadata, addressType: family, ...content };
             await client.create(resources.endpointslices, object, call, { namespace });
           }
           await remove(writes.remove, call);

@@ -12,6 +12,7 @@ export interface Endpoint {
   nodeName?: string;
   zone?: string;
   targetRef?: { kind: string; namespace: string; name: string; uid: string };
+  hints?: { forZones: { name: string }[] };
 }
 
 export interface EndpointPort {

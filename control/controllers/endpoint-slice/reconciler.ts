@@ -6,16 +6,17 @@ import { resources } from "../../../plugins/kit/objects/resources.ts";
 import type { KubeObject, Node, Pod, Service } from "../../../plugins/kit/objects/types.ts";
 import { labelSelectorOf } from "../../../plugins/kit/selector.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
-import { controllerReference, keyOf, splitKey } from "../../manager/owners.ts";
-import { addressTypesOf, desiredGroups } from "./desired.ts";
+import { controllerReference, isControlledBy, keyOf, splitKey } from "../../manager/owners.ts";
+import { deepEqual } from "../../resources/equal.ts";
+import { type AddressType, addressTypesOf, desiredGroups, type Endpoint, type EndpointGroup } from "./desired.ts";
+import { hintsFor, isSharedByZone, zoneFacts } from "./hints.ts";
+import { isManagedSlice, labelsFor, serviceKeyOf } from "./labels.ts";
 import { type EndpointSlice, planSlices } from "./slices.ts";
 
-const serviceNameLabel = "kubernetes.io/service-name";
-const managedByLabel = "endpointslice.kubernetes.io/managed-by";
-const manager = "endpointslice-controller.k8s.io";
-const headlessLabel = "service.kubernetes.io/headless";
+const sliceType = { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice" };
+const serviceType = { apiVersion: "v1", kind: "Service" };
 
-export const endpointSliceController: ControllerFactory = ({ client, informers }) => {
+export const endpointSliceController: ControllerFactory = ({ client, informers, events }) => {
   const services = informers.for<Service>(resources.services);
   const pods = informers.for<Pod>(resources.pods);
   const nodes = informers.for<Node>(resources.nodes);
@@ -27,52 +28,77 @@ export const endpointSliceController: ControllerFactory = ({ client, informers }
       .filter((service) => matches(service, pod))
       .map(keyOf);
 
-  function labelsFor(service: Service): Record<string, string> {
-    return {
-      ...service.metadata.labels,
-      [serviceNameLabel]: service.metadata.name ?? "",
-      [managedByLabel]: manager,
-      ...(service.spec?.clusterIP === "None" ? { [headlessLabel]: "" } : {}),
-    };
+  /** Nodes tell the zone of their endpoints; heartbeats wake nobody. */
+  function servicesOfNode(node: Node, previous: Node | undefined): string[] {
+    if (previous && deepEqual(zoneFacts(node), zoneFacts(previous)) && zoneOf(node) === zoneOf(previous)) return [];
+    const on = pods.list().filter(({ spec }) => spec?.nodeName === node.metadata.name);
+    const shared = services.list().filter(isSharedByZone).map(keyOf);
+    return [...new Set([...shared, ...on.flatMap(servicesOf)])];
   }
 
-  async function write(
+  /** Pods of a node that is gone serve nobody, unless the service shows whatever it has. */
+  function selectedPods(service: Service): Pod[] {
+    const showsAll = service.spec?.publishNotReadyAddresses ?? false;
+    return pods
+      .list(service.metadata.namespace)
+      .filter((pod) => matches(service, pod) && (showsAll || nodes.get("", pod.spec?.nodeName ?? "")));
+  }
+
+  /** Puts a zone on each endpoint where the service asks for that, and tells when that begins and ends. */
+  function addHints(
     service: Service,
-    family: "IPv4" | "IPv6",
+    groups: ReadonlyMap<string, EndpointGroup>,
     mine: readonly EndpointSlice[],
-    call: Call,
-  ): Promise<void> {
-    const { namespace = "" } = service.metadata;
-    const selected = pods.list(namespace).filter((pod) => matches(service, pod));
-    const groups = desiredGroups(service, selected, family, (name) => nodes.get("", name));
-    const writes = planSlices(groups, mine);
-    const labels = labelsFor(service);
-    const type = { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice" };
-    const relabelled = mine.filter(
-      (slice) => !isSubset(labels, slice.metadata.labels) && !writes.remove.includes(slice),
+  ): void {
+    const before = new Map(
+      mine.flatMap(({ endpoints }) =>
+        (endpoints ?? []).flatMap(({ hints, targetRef }) =>
+          hints?.forZones[0] ? [[targetRef?.uid ?? "", hints.forZones[0].name] as const] : [],
+        ),
+      ),
     );
-    for (const { slice, endpoints } of [
-      ...writes.update,
-      ...relabelled
-        .filter((slice) => !writes.update.some((update) => update.slice === slice))
-        .map((slice) => ({ slice, endpoints: slice.endpoints })),
-    ]) {
-      const object = { ...type, ...slice, metadata: { ...slice.metadata, labels }, endpoints } as unknown as KubeObject;
-      await client.update(resources.endpointslices, object, call);
+    const all = new Map<string, Endpoint>([...groups.values()].flatMap(({ endpoints }) => [...endpoints]));
+    const { zones, why } = hintsFor(service, all, before, () => nodes.list());
+    for (const [id, zone] of zones) {
+      const endpoint = all.get(id);
+      if (endpoint) endpoint.hints = { forZones: [{ name: zone }] };
     }
-    for (const { ports, endpoints } of writes.create) {
-      const object = {
-        ...type,
-        metadata: {
-          namespace,
-          generateName: `${service.metadata.name}-`,
-          labels,
-          ownerReferences: [controllerReference(service, { apiVersion: "v1", kind: "Service" })],
-        },
-        addressType: family,
-        endpoints,
-        ports,
-      } as unknown as KubeObject;
+    const [family] = mine.map(({ addressType }) => addressType);
+    const say = (type: "Normal" | "Warning", reason: string, message: string) =>
+      events.event(
+        { ...serviceType, ...service },
+        type,
+        reason,
+        family ? `${message}, addressType: ${family}` : message,
+      );
+    if (why && (before.size > 0 || mine.length === 0)) say("Warning", "TopologyAwareHintsDisabled", why);
+    else if (before.size === 0 && zones.size > 0 && isSharedByZone(service))
+      say("Normal", "TopologyAwareHintsEnabled", "Topology Aware Hints has been enabled");
+  }
+
+  async function write(service: Service, family: AddressType, mine: readonly EndpointSlice[], call: Call) {
+    const { namespace = "" } = service.metadata;
+    const groups = desiredGroups(service, selectedPods(service), family, (name) => nodes.get("", name));
+    addHints(service, groups, mine);
+    const writes = planSlices(groups, mine, { keepsOne: true });
+    const labels = labelsFor(service);
+    const isWritten = (slice: EndpointSlice) =>
+      writes.remove.includes(slice) || writes.update.some((update) => update.slice === slice);
+    const relabelled = mine
+      .filter((slice) => !deepEqual(labels, slice.metadata.labels) && !isWritten(slice))
+      .map((slice) => ({ slice, endpoints: slice.endpoints, ports: slice.ports }));
+    for (const { slice, ...content } of [...writes.update, ...relabelled]) {
+      const metadata = { ...slice.metadata, labels };
+      await client.update(
+        resources.endpointslices,
+        { ...sliceType, ...slice, ...content, metadata } as KubeObject,
+        call,
+      );
+    }
+    for (const content of writes.create) {
+      const ownerReferences = [controllerReference(service, serviceType)];
+      const metadata = { namespace, generateName: `${service.metadata.name}-`, labels, ownerReferences };
+      const object = { ...sliceType, metadata, addressType: family, ...content } as unknown as KubeObject;
       await client.create(resources.endpointslices, object, call, { namespace });
     }
     await remove(writes.remove, call);
@@ -80,12 +106,9 @@ export const endpointSliceController: ControllerFactory = ({ client, informers }
 
   async function remove(unwanted: readonly EndpointSlice[], call: Call): Promise<void> {
     for (const { metadata } of unwanted) {
+      const at = { namespace: metadata.namespace ?? "", name: metadata.name ?? "" };
       try {
-        await client.delete(
-          resources.endpointslices,
-          { namespace: metadata.namespace ?? "", name: metadata.name ?? "" },
-          call,
-        );
+        await client.delete(resources.endpointslices, at, call);
       } catch (error) {
         if (!isFault(error, "not-found")) throw error;
       }
@@ -101,39 +124,32 @@ export const endpointSliceController: ControllerFactory = ({ client, informers }
         resource: resources.pods,
         keys: (pod: Pod, previous: Pod | undefined) => [...servicesOf(pod), ...(previous ? servicesOf(previous) : [])],
       },
+      { resource: resources.nodes, keys: servicesOfNode },
       {
         resource: resources.endpointslices,
-        keys: ({ metadata }: EndpointSlice) =>
-          metadata.labels?.[managedByLabel] === manager
-            ? [`${metadata.namespace}/${metadata.labels[serviceNameLabel]}`]
-            : [],
+        keys: (slice: EndpointSlice) => (isManagedSlice(slice) ? [serviceKeyOf(slice)] : []),
       },
     ],
     async reconcile(key, call) {
       const { namespace, name } = splitKey(key);
       const service = services.get(namespace, name);
       if (!service || service.metadata.deletionTimestamp) return undefined;
-      const mine = slices
-        .list(namespace)
-        .filter(
-          ({ metadata }) => metadata.labels?.[serviceNameLabel] === name && metadata.labels[managedByLabel] === manager,
-        );
+      const found = slices.list(namespace).filter((slice) => isManagedSlice(slice) && serviceKeyOf(slice) === key);
       if (!hasSelector(service) || service.spec?.type === "ExternalName") {
-        await remove(mine, call);
+        await remove(found, call);
         return undefined;
       }
       const families = addressTypesOf(service);
+      // A service of the same name that is no more may have left some; so may a family that it does not have any more.
+      const isMine = (slice: EndpointSlice) =>
+        isControlledBy(slice, service) && families.includes(slice.addressType as AddressType);
       try {
         for (const family of families) {
-          await write(
-            service,
-            family,
-            mine.filter((slice) => slice.addressType === family),
-            call,
-          );
+          const mine = found.filter((slice) => isMine(slice) && slice.addressType === family);
+          await write(service, family, mine, call);
         }
         await remove(
-          mine.filter((slice) => !families.includes(slice.addressType as "IPv4")),
+          found.filter((slice) => !isMine(slice)),
           call,
         );
       } catch (error) {
@@ -145,6 +161,8 @@ export const endpointSliceController: ControllerFactory = ({ client, informers }
   };
 };
 
+const zoneOf = (node: Node) => node.metadata.labels?.["topology.kubernetes.io/zone"];
+
 function hasSelector(service: Service): boolean {
   return Object.keys(service.spec?.selector ?? {}).length > 0;
 }
@@ -153,12 +171,5 @@ function matches(service: Service, pod: Pod): boolean {
   return (
     hasSelector(service) &&
     labelSelectorOf({ matchLabels: service.spec?.selector as Record<string, string> }).matches(pod.metadata.labels)
-  );
-}
-
-function isSubset(wanted: Record<string, string>, labels: Record<string, string> | undefined): boolean {
-  return (
-    Object.entries(wanted).every(([key, value]) => labels?.[key] === value) &&
-    Object.keys(labels ?? {}).length === Object.keys(wanted).length
   );
 }

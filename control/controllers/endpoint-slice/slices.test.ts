@@ -116,3 +116,15 @@ t.test("planSlices() never holds more than a hundred in one slice", async (t) =>
     [100, 50],
   );
 });
+
+t.test("planSlices() keeps one slice where asked to, and uses what is left over again", async (t) => {
+  const empty = { ports: [], endpoints: [] };
+  t.same(planSlices(new Map(), [], { keepsOne: true }), { create: [empty], update: [], remove: [] });
+  t.same(planSlices(new Map(), []), { create: [], update: [], remove: [] }, "not where nobody asks");
+  const placeholder = { ...slice("s0", []), ports: [] };
+  t.same(planSlices(new Map(), [placeholder], { keepsOne: true }), { create: [], update: [], remove: [] });
+  const filled = planSlices(wanted(endpoint("a")), [placeholder], { keepsOne: true });
+  t.match(filled, { create: [], update: [{ slice: placeholder, ports, endpoints: [endpoint("a")] }], remove: [] });
+  const emptied = planSlices(new Map(), [slice("s1", [endpoint("a")])], { keepsOne: true });
+  t.match(emptied, { create: [], update: [{ slice: { metadata: { name: "s1" } }, ...empty }], remove: [] });
+});

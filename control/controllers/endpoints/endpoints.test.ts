@@ -1,6 +1,8 @@
 import t from "tap";
 import { resources } from "../../../plugins/kit/objects/resources.ts";
 import { controllerRoom, podTemplate } from "../../../test/harness/controllers.ts";
+import type { Endpoint } from "../endpoint-slice/desired.ts";
+import { subsetsOf } from "./subsets.ts";
 
 t.test("endpointsController() shows ready pods apart from those that are not", async (t) => {
   const room = await controllerRoom(t, ["endpoint-controller", "endpointslicemirroring-controller"], {
@@ -50,5 +52,37 @@ t.test("endpointSliceMirroringController() mirrors what people write by hand", a
   );
   await room.delete(resources.services, "database");
   await room.until(resources.namespaces, "default", () => room.list(resources.endpointslices).length === 0);
-  t.ok(room.get(resources.endpoints, "database"), "what people wrote stays");
+  await room.until(resources.namespaces, "default", () => !room.get(resources.endpoints, "database"));
+});
+
+t.test("endpointsController() shows a service that nobody stands behind, until it is deleted", async (t) => {
+  const room = await controllerRoom(t, ["endpoint-controller", "endpointslice-controller"]);
+  const spec = { selector: { app: "none" }, ports: [{ port: 80 }] };
+  await room.create(resources.services, { metadata: { name: "lonely" }, spec });
+  const found = await room.until(resources.endpoints, "lonely", () => true);
+  t.notOk("subsets" in found || "annotations" in found.metadata, "what is empty is not shown");
+  const slices = () => room.list(resources.endpointslices);
+  await room.until(resources.namespaces, "default", () => slices().length === 1);
+  t.match(slices()[0], { endpoints: [], ports: [], metadata: { labels: { "kubernetes.io/service-name": "lonely" } } });
+  await room.create(resources.endpoints, { metadata: { name: "by-hand" } });
+  await room.delete(resources.services, "lonely");
+  await room.until(resources.namespaces, "default", () => !room.get(resources.endpoints, "lonely"));
+  t.ok(room.get(resources.endpoints, "by-hand"), "what people write by hand is theirs");
+});
+
+t.test("subsetsOf() shows a port that only some pods have by itself", async (t) => {
+  const endpoint = (ip: string): Endpoint => ({
+    addresses: [ip],
+    conditions: { ready: true, serving: true, terminating: false },
+  });
+  const http = { name: "http", port: 80, protocol: "TCP" };
+  const metrics = { name: "metrics", port: 90, protocol: "TCP" };
+  const groups = new Map([
+    ["both", { ports: [http, metrics], endpoints: new Map([["a", endpoint("10.0.0.1")]]) }],
+    ["one", { ports: [http], endpoints: new Map([["b", endpoint("10.0.0.2")]]) }],
+  ]);
+  t.same(subsetsOf(groups).subsets, [
+    { addresses: [{ ip: "10.0.0.1" }, { ip: "10.0.0.2" }], ports: [http] },
+    { addresses: [{ ip: "10.0.0.1" }], ports: [metrics] },
+  ]);
 });

@@ -2,7 +2,7 @@
 
 import { isFault } from "../../../plugins/kit/fault.ts";
 import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Endpoints, Node, Pod, Service } from "../../../plugins/kit/objects/types.ts";
+import type { Endpoints, KubeObject, Node, Pod, Service } from "../../../plugins/kit/objects/types.ts";
 import { labelSelectorOf } from "../../../plugins/kit/selector.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { keyOf, splitKey } from "../../manager/owners.ts";
@@ -27,6 +27,8 @@ export const endpointsController: ControllerFactory = ({ client, informers }) =>
       .list(pod.metadata.namespace)
       .filter((service) => hasSelector(service) && selects(service, pod))
       .map(keyOf);
+  /** Services that an event told of since they were last looked at: when they are gone by then, what bears their name goes too. */
+  const touched = new Set<string>();
   /** Only we point at pods: what people write by hand is theirs. */
   const isOurs = (endpoints: Endpoints) =>
     endpoints.subsets?.some(({ addresses, notReadyAddresses }) =>
@@ -37,7 +39,13 @@ export const endpointsController: ControllerFactory = ({ client, informers }) =>
     name: "endpoints",
     workers: 5,
     wakes: [
-      { resource: resources.services, keys: (service: Service) => [keyOf(service)] },
+      {
+        resource: resources.services,
+        keys: (service: Service) => {
+          touched.add(keyOf(service));
+          return [keyOf(service)];
+        },
+      },
       {
         resource: resources.pods,
         keys: (pod: Pod, previous: Pod | undefined) => [...servicesOf(pod), ...(previous ? servicesOf(previous) : [])],
@@ -50,9 +58,12 @@ export const endpointsController: ControllerFactory = ({ client, informers }) =>
       const known = stored.get(namespace, name);
       try {
         if (!service) {
-          if (known && isOurs(known)) await client.delete(resources.endpoints, { namespace, name }, call);
+          if (known && (touched.has(key) || isOurs(known)))
+            await client.delete(resources.endpoints, { namespace, name }, call);
+          touched.delete(key);
           return undefined;
         }
+        touched.delete(key);
         if (!hasSelector(service)) return undefined;
         const selected = pods.list(namespace).filter((pod) => selects(service, pod));
         const [family = "IPv4"] = addressTypesOf(service);
@@ -64,20 +75,20 @@ export const endpointsController: ControllerFactory = ({ client, informers }) =>
           ...known?.metadata,
           namespace,
           name,
-          labels: {
+          labels: unlessEmpty({
             ...service.metadata.labels,
             ...(service.spec?.clusterIP === "None" ? { [headlessLabel]: "" } : {}),
-          },
-          annotations: isTruncated ? { ...annotations, [capacityAnnotation]: "truncated" } : annotations,
+          }),
+          annotations: unlessEmpty({ ...annotations, ...(isTruncated ? { [capacityAnnotation]: "truncated" } : {}) }),
         };
-        const object = { apiVersion: "v1", kind: "Endpoints", metadata, subsets };
-        if (!known) await client.create(resources.endpoints, object, call, { namespace });
+        const object = { apiVersion: "v1", kind: "Endpoints", metadata, ...(subsets.length > 0 ? { subsets } : {}) };
+        if (!known) await client.create(resources.endpoints, object as KubeObject, call, { namespace });
         else if (
           !deepEqual(known.subsets ?? [], subsets) ||
-          !deepEqual(known.metadata.labels ?? {}, metadata.labels) ||
-          !deepEqual(known.metadata.annotations ?? {}, metadata.annotations)
+          !deepEqual(known.metadata.labels ?? {}, metadata.labels ?? {}) ||
+          !deepEqual(known.metadata.annotations ?? {}, metadata.annotations ?? {})
         )
-          await client.update(resources.endpoints, object, call);
+          await client.update(resources.endpoints, object as KubeObject, call);
       } catch (error) {
         // The namespace is going, or somebody else wrote: the next event brings us back.
         if (!isFault(error, "forbidden", "not-found", "already-exists")) throw error;
@@ -86,3 +97,8 @@ export const endpointsController: ControllerFactory = ({ client, informers }) =>
     },
   };
 };
+
+/** A map that holds nothing is not shown. */
+function unlessEmpty(map: Record<string, string>): Record<string, string> | undefined {
+  return Object.keys(map).length > 0 ? map : undefined;
+}

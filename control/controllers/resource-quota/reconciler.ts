@@ -8,9 +8,11 @@ import { compareQuantity, parseQuantity } from "../../../plugins/kit/quantity.ts
 import type { ResourceQuota } from "../../../plugins/kit/quota/scopes.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { builtInResources } from "../stored-resources.ts";
-import { usedBy } from "./totals.ts";
+import { countedResource, usedBy } from "./totals.ts";
 
 const lookAgainMs = 5 * 60_000;
+/** Objects of custom resources wake nobody when they go. */
+const lookAtCustomMs = 10_000;
 // What admission has charged may not be stored yet: a quota that was charged just now is counted when it is quiet, but
 // not put off for ever.
 const quietMs = 1000;
@@ -31,6 +33,14 @@ export const resourceQuotaController: ControllerFactory = ({ client, informers, 
   const counted = builtInResources.filter(
     (ref) => ref.namespaced && ref.plural !== "events" && ref.plural !== "leases",
   );
+
+  const isWoken = new Set(counted.map(({ group, plural }) => `${group}/${plural}`));
+  const pauseOf = (hard: Readonly<Record<string, string>>) =>
+    Object.keys(hard)
+      .map(countedResource)
+      .every(({ group, plural }) => isWoken.has(`${group}/${plural}`))
+      ? lookAgainMs
+      : lookAtCustomMs;
 
   /** How long to wait yet, in milliseconds; 0 when it may be counted now. */
   function putOff(key: string): number {
@@ -61,7 +71,7 @@ export const resourceQuotaController: ControllerFactory = ({ client, informers, 
       const wait = isKnown ? putOff(key) : 0;
       if (wait > 0) return wait;
       const used = usedBy(quota, (of) => informers.for<KubeObject>(of as ResourceRef).list(namespace));
-      if (isSame(quota.status?.used, used) && isSame(quota.status?.hard, hard)) return lookAgainMs;
+      if (isSame(quota.status?.used, used) && isSame(quota.status?.hard, hard)) return pauseOf(hard);
       try {
         await client.update(resources.resourcequotas, { ...quota, status: { hard, used } }, call, {
           subresource: "status",
@@ -70,7 +80,7 @@ export const resourceQuotaController: ControllerFactory = ({ client, informers, 
         // Charged or changed meanwhile: that wakes us again.
         if (!isFault(error, "conflict", "not-found")) throw error;
       }
-      return lookAgainMs;
+      return pauseOf(hard);
     },
   };
 };

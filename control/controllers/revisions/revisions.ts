@@ -11,13 +11,14 @@ import { deepEqual } from "../../resources/equal.ts";
 import { templateHash } from "../deployment/template.ts";
 import { claim } from "../pods/claim.ts";
 import type { PodTemplate } from "../pods/pod-control.ts";
+import { dataOf, type TemplateData, templateOf } from "./template-data.ts";
 
 export const revisionLabel = "controller-revision-hash";
 
 export interface ControllerRevision {
   readonly metadata: ObjectMeta;
   readonly revision: number;
-  readonly data?: { readonly spec?: { readonly template?: PodTemplate & { $patch?: string } } };
+  readonly data?: TemplateData;
 }
 
 export interface RevisionOwner {
@@ -36,14 +37,8 @@ export interface History {
   readonly newest: ControllerRevision;
 }
 
-export const templateOf = (revision: ControllerRevision): PodTemplate => {
-  const { $patch: _replace, ...template } = revision.data?.spec?.template ?? {};
-  return template;
-};
-
 export const hashOf = (revision: ControllerRevision): string => revision.metadata.labels?.[revisionLabel] ?? "";
 
-const dataOf = (template: PodTemplate) => ({ spec: { template: { ...template, $patch: "replace" } } });
 const ordered = (revisions: readonly ControllerRevision[]) => [...revisions].sort((a, b) => a.revision - b.revision);
 
 export class Revisions {
@@ -70,7 +65,8 @@ export class Revisions {
     const known = ordered(this.#list(namespace).filter((revision) => isControlledBy(revision, owner)));
     const data = dataOf(owner.spec.template);
     const last = known.at(-1);
-    const equal = known.findLast((revision) => deepEqual(revision.data, data));
+    // However it was written down then: another form of the same template is no other state.
+    const equal = known.findLast((revision) => deepEqual(dataOf(templateOf(revision.data)), data));
     if (equal && equal === last) return { all: known, newest: equal };
     const next = (last?.revision ?? 0) + 1;
     const made = equal ? await this.#renumber(equal, next, call) : await this.#create(owner, data, next, call);

@@ -74,18 +74,19 @@ export class Claims {
     wish: { bySet: boolean; byPod: boolean },
     call: Call,
   ): Promise<void> {
-    const plain = (reference: OwnerReference): OwnerReference => ({
-      ...reference,
-      controller: false,
-      blockOwnerDeletion: true,
-    });
-    const ours = (reference: OwnerReference) =>
-      reference.uid === set.metadata.uid || (reference.kind === "Pod" && reference.name === pod.metadata.name);
     const known = claim.metadata.ownerReferences ?? [];
+    const owners = [controllerReference(set, statefulSetType), controllerReference(pod, podType)] as const;
+    const ofName = (reference: OwnerReference) =>
+      owners.find(({ kind, name }) => kind === reference.kind && name === reference.name);
+    // What is held by a set or pod of the same name that is no more goes with it: that is for the garbage collector.
+    if (known.some((reference) => (ofName(reference)?.uid ?? reference.uid) !== reference.uid)) return;
+    const isForeign = known.some((reference) => reference.controller && !ofName(reference));
+    const [bySet, byPod] = owners;
     const wanted = [
-      ...known.filter((reference) => !ours(reference)),
-      ...(wish.bySet ? [plain(controllerReference(set, statefulSetType))] : []),
-      ...(wish.byPod ? [plain(controllerReference(pod, podType))] : []),
+      ...known.filter((reference) => !ofName(reference)),
+      // Beside another controller nobody else decides about the claim.
+      ...(wish.bySet && !isForeign ? [bySet] : []),
+      ...(wish.byPod && !isForeign ? [byPod] : []),
     ];
     if (deepEqual(known, wanted)) return;
     const metadata = { ...claim.metadata, ownerReferences: wanted };

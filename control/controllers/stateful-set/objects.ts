@@ -3,7 +3,8 @@
 import type { KubeObject, ObjectMeta, PersistentVolumeClaim, Pod } from "../../../plugins/kit/objects/types.ts";
 import { controllerReference } from "../../manager/owners.ts";
 import { type PodTemplate, podFromTemplate } from "../pods/pod-control.ts";
-import { type ControllerRevision, revisionLabel, templateOf } from "../revisions/revisions.ts";
+import { type ControllerRevision, revisionLabel } from "../revisions/revisions.ts";
+import { templateOf } from "../revisions/template-data.ts";
 
 export interface StatefulSetStatus {
   observedGeneration?: number;
@@ -68,7 +69,7 @@ export function missingIdentity(set: StatefulSet, pod: Pod): Record<string, stri
 
 export function podOf(set: StatefulSet, ordinal: number, revision: ControllerRevision): KubeObject {
   const name = podName(set, ordinal);
-  const pod = podFromTemplate({ object: set, type: statefulSetType }, templateOf(revision), name);
+  const pod = podFromTemplate({ object: set, type: statefulSetType }, templateOf(revision.data), name);
   pod.metadata.labels = {
     ...pod.metadata.labels,
     [revisionLabel]: revision.metadata.name ?? "",

@@ -43,7 +43,13 @@ export function planSet(set: StatefulSet, pods: readonly Pod[], updateRevision: 
     step.remove.push(...beyond.flatMap(([, pod]) => (pod.metadata.deletionTimestamp ? [] : [pod])));
   } else if (beyond[0]) {
     const [, last] = beyond[0];
-    return last.metadata.deletionTimestamp ? nothing : { create: [], remove: [last] };
+    if (last.metadata.deletionTimestamp) return nothing;
+    const health = healthOf(set, last, now);
+    // One that is not well holds up all that come before it, unless it is the only one, or the first, to be so.
+    const firstSick = beyond.findLast(([, pod]) => !isRunningReady(pod))?.[1];
+    if (!health.isHealthy && last !== firstSick)
+      return { ...nothing, ...(health.waitMs === undefined ? {} : { waitMs: health.waitMs }) };
+    return { create: [], remove: [last] };
   }
   if (step.create.length > 0 || step.remove.length > 0) return step;
   return planUpdate(set, byOrdinal, updateRevision, now);
@@ -85,8 +91,12 @@ function planUpdate(
   return { create: [], remove, ...(waits.length > 0 ? { waitMs: Math.min(...waits) } : {}) };
 }
 
+function isRunningReady(pod: Pod): boolean {
+  return pod.metadata.deletionTimestamp === undefined && pod.status?.phase === "Running" && isReady(pod);
+}
+
 export function healthOf(set: StatefulSet, pod: Pod, now: number): { isHealthy: boolean; waitMs?: number } {
-  if (pod.metadata.deletionTimestamp || pod.status?.phase !== "Running" || !isReady(pod)) return { isHealthy: false };
+  if (!isRunningReady(pod)) return { isHealthy: false };
   const waitMs = msUntilAvailable(pod, set.spec.minReadySeconds ?? 0, now);
   if (waitMs === 0) return { isHealthy: true };
   return { isHealthy: false, ...(waitMs === undefined ? {} : { waitMs }) };

@@ -33,6 +33,12 @@ t.test("planSet() keeps the order, or not where the policy is Parallel", async (
     { name: "a hole is filled before anything else", set: set(2), pods: [pod(1), pod(2)], create: [0] },
     { name: "the last goes first", set: set(1), pods: [pod(0), pod(1), pod(2)], remove: ["web-2"] },
     { name: "one at a time", set: set(1), pods: [pod(0), pod(1), pod(2, { going: true })] },
+    {
+      name: "scaling down halts where several are not well",
+      set: set(0),
+      pods: [pod(0, { ready: false }), pod(1), pod(2, { ready: false })],
+    },
+    { name: "but not for the only one", set: set(0), pods: [pod(0), pod(1, { ready: false })], remove: ["web-1"] },
     { name: "a failed one goes", set: set(1), pods: [pod(0, { phase: "Failed", ready: false })], remove: ["web-0"] },
     { name: "from an ordinal on", set: set(2, { ordinals: { start: 5 } }), pods: [], create: [5] },
     {
@@ -173,6 +179,33 @@ t.test("statefulSetController() lets claims go with their pods when scaled down,
   t.notOk(room.get(resources.persistentvolumeclaims, "data-web-0").metadata.deletionTimestamp);
   t.equal(room.get(resources.persistentvolumeclaims, "data-web-0").metadata.ownerReferences[0].kind, "StatefulSet");
 });
+
+t.test(
+  "statefulSetController() leaves a claim to the controller that it has, and is one where it has none",
+  async (t) => {
+    const room = await controllerRoom(t, ["statefulset-controller"]);
+    const other = { apiVersion: "apps/v1", kind: "StatefulSet", name: "other", uid: "another", controller: true };
+    const claim = { metadata: { name: "data-web-0", ownerReferences: [other] }, spec: claimTemplate("data").spec };
+    await room.create(resources.persistentvolumeclaims, claim);
+    const policy = { whenScaled: "Retain", whenDeleted: "Delete" };
+    await room.create(
+      resources.statefulsets,
+      object("web", 2, {
+        volumeClaimTemplates: [claimTemplate("data")],
+        persistentVolumeClaimRetentionPolicy: policy,
+      }),
+    );
+    const owned = await room.until(
+      resources.persistentvolumeclaims,
+      "data-web-1",
+      ({ metadata }) => metadata.ownerReferences !== undefined,
+    );
+    t.match(owned.metadata.ownerReferences, [{ kind: "StatefulSet", name: "web", controller: true }]);
+    const kept = room.get(resources.persistentvolumeclaims, "data-web-0").metadata.ownerReferences;
+    t.match(kept, [{ name: "other", controller: true }]);
+    t.equal(kept.length, 1);
+  },
+);
 
 t.test("statefulSetController() puts the labels of a pod's identity right", async (t) => {
   const room = await controllerRoom(t, names);
