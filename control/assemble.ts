@@ -59,6 +59,8 @@ export interface ControlOptions {
   readonly clusterDomain: string;
   /** Where this server is reached, for the `kubernetes` service and discovery. */
   readonly advertise: { readonly address: string; readonly port: number };
+  /** The node that runs in the same process, where one does. */
+  readonly ownNode?: string;
   /** How long a node may be silent before it is taken for lost; 40 s when absent. */
   readonly nodeGraceMs?: number;
   readonly audit?: AuditSettings;
@@ -116,7 +118,14 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
   const audit = openAudit(options.audit ?? {}, { dataDir, clock, log: log.child({ part: "audit" }) });
   const admission: AdmissionPlugin[] = [];
   const lines = new NodeLines(clock, log.child({ part: "node lines" }));
-  const connector = dialingConnector({ ca: pki.ca.cert, credentials: () => pki.kubeletClient(), clock, lines });
+  const { ownNode } = options;
+  const connector = dialingConnector({
+    ca: pki.ca.cert,
+    credentials: () => pki.kubeletClient(),
+    clock,
+    lines,
+    ...(ownNode ? { ownNode } : {}),
+  });
   const metricsSources: (() => string)[] = [];
   const api = await createApiServer({
     metricsSources,
@@ -141,6 +150,7 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
       }),
     ),
     connector,
+    frontProxy: () => pki.frontProxyClient(),
     serviceCidr: options.serviceCidr,
     advertiseAddress: () => `${options.advertise.address}:${options.advertise.port}`,
   });
@@ -169,7 +179,11 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
   });
 
   const system = clientFor(api.fetchAs(systemUser), "apiserver", options);
-  await ensureSystemObjects(system, { ...options, caCertificate: pki.ca.cert }, call);
+  await ensureSystemObjects(
+    system,
+    { ...options, caCertificate: pki.ca.cert, frontProxyCa: pki.frontProxyCa.cert },
+    call,
+  );
   await reconcileBootstrapPolicy(system, call);
   // What every cluster has is there now; from here on writes are held to the rules.
   admission.push(...plugins.all(admissionKind), ...access.admission);

@@ -19,6 +19,8 @@ export interface SystemFacts {
   readonly advertise: { readonly address: string; readonly port: number };
   /** PEM; what whoever wants to join must know of this server. */
   readonly caCertificate: string;
+  /** PEM; whose clients may tell other API servers on whose behalf they ask. */
+  readonly frontProxyCa: string;
   readonly log: Log;
 }
 
@@ -60,6 +62,7 @@ export async function ensureSystemObjects(client: ApiClient, facts: SystemFacts,
   await ensure(client, resources.services, kubernetesService(facts), call);
   await ensureAddress(client, facts, call);
   await ensureClusterInfo(client, facts, call);
+  await ensureMap(client, extensionAuthentication(facts), call);
   const dnsAddress = facts.clusterDns?.find((address) =>
     facts.serviceCidr.split(",").some((cidr) => isWithin(address, cidr)),
   );
@@ -170,14 +173,36 @@ async function ensureClusterInfo(client: ApiClient, facts: SystemFacts, call: Ca
     metadata: { namespace: "kube-public", name: "cluster-info" },
     data: { kubeconfig },
   };
+  await ensureMap(client, map, call);
+}
+
+/** What servers that extend the API must know to take our word for who asks. */
+function extensionAuthentication({ caCertificate, frontProxyCa }: SystemFacts): ConfigMap {
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { namespace: "kube-system", name: "extension-apiserver-authentication" },
+    data: {
+      "client-ca-file": caCertificate,
+      "requestheader-allowed-names": '["front-proxy-client"]',
+      "requestheader-client-ca-file": frontProxyCa,
+      "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+      "requestheader-group-headers": '["X-Remote-Group"]',
+      "requestheader-username-headers": '["X-Remote-User"]',
+    },
+  };
+}
+
+interface ConfigMap extends KubeObject {
+  data: Record<string, string>;
+}
+
+/** Its own entries are as they should be; what others added stays. */
+async function ensureMap(client: ApiClient, map: ConfigMap, call: Call): Promise<void> {
   await ensure(client, resources.configmaps, map, call);
-  const { namespace, name } = map.metadata;
-  await client.patch(
-    resources.configmaps,
-    { namespace, name },
-    { type: "merge", body: { data: { kubeconfig } } },
-    call,
-  );
+  const { namespace = "", name = "" } = map.metadata;
+  const body = { data: map.data };
+  await client.patch(resources.configmaps, { namespace, name }, { type: "merge", body }, call);
 }
 
 async function ensure(client: ApiClient, ref: ResourceRef, object: KubeObject, call: Call): Promise<void> {

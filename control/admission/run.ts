@@ -4,23 +4,27 @@
 import type { AdmissionPlugin, AdmissionRequest } from "../../plugins/kit/admission.ts";
 import type { Call } from "../../plugins/kit/call.ts";
 
-/** Changes `request.object` in place. Throws the Fault of the first step that refuses. */
+/** Changes `request.object` in place. Throws the Fault of the first step that refuses. `complete` fills in what strangers leave open. */
 export async function runMutating(
   plugins: readonly AdmissionPlugin[],
   request: AdmissionRequest,
   call: Call,
+  complete: () => void = () => {},
 ): Promise<void> {
   const handling = plugins.filter((plugin) => plugin.mutate && plugin.handles(request));
   let changedByStranger = false;
   for (const plugin of handling) {
     const before = plugin.reinvoke ? JSON.stringify(request.object) : "";
     await plugin.mutate?.(request, call);
-    if (plugin.reinvoke && JSON.stringify(request.object) !== before) changedByStranger = true;
+    if (!plugin.reinvoke || JSON.stringify(request.object) === before) continue;
+    changedByStranger = true;
+    complete();
   }
   if (!changedByStranger) return;
   // The object may now be one that other steps handle differently.
   for (const plugin of plugins.filter((each) => each.mutate && each.handles(request))) {
     await (plugin.reinvoke ? plugin.reinvoke(request, call) : plugin.mutate?.(request, call));
+    if (plugin.reinvoke) complete();
   }
 }
 

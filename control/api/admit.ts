@@ -39,7 +39,13 @@ function requestOf(scope: Scope, what: Admitted): AdmissionRequest {
 
 export async function mutate(scope: Scope, what: Admitted): Promise<void> {
   const request = requestOf(scope, what);
-  await said(scope, request, () => runMutating(scope.services.admission, request, scope.call));
+  const { definition } = scope;
+  const complete = () => {
+    if (!what.object || what.kind) return;
+    definition.holdToSchema?.(what.object);
+    definition.defaults?.(what.object);
+  };
+  await said(scope, request, () => runMutating(scope.services.admission, request, scope.call, complete));
 }
 
 export async function validate(scope: Scope, what: Admitted): Promise<void> {

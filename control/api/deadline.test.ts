@@ -59,3 +59,11 @@ t.test("a request that does not end in time is answered with a time-out, and its
   t.match((await ask("GET", `${configMaps}?timeout=soon`)).body, { code: 400, message: /invalid timeout/ });
   t.equal((await ask("GET", `${configMaps}?timeout=10s`)).status, 200);
 });
+
+t.test("a limit that makes no sense is refused, whatever it is for", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const { status, body } = await api.ask("GET", "/version?timeout=soon");
+  t.equal(status, 400);
+  t.match(body.message, 'invalid timeout specified in the request URL - time: invalid duration "soon"');
+});

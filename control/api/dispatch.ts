@@ -9,10 +9,13 @@ import type { Attributes, Authenticator } from "../auth/contract.ts";
 import { impersonate } from "../auth/impersonation.ts";
 import { describeRefusal } from "../auth/rbac/authorizer.ts";
 import type { ResourceDefinition } from "../resources/definition.ts";
+import { passToRemote } from "./aggregation/pass.ts";
+import type { Remote } from "./aggregation/remote.ts";
+import type { Remotes } from "./aggregation/remotes.ts";
 import { addWarnings, type Answer, statusAnswer } from "./answer.ts";
 import { compressed } from "./compress.ts";
 import { deadlineOf, withinDeadline } from "./deadline.ts";
-import { laneOf } from "./lanes.ts";
+import type { Flow } from "./flow/flow-control.ts";
 import { isDryRun } from "./options.ts";
 import { parsePath, type ResourcePath } from "./path.ts";
 import { isTrue } from "../../plugins/kit/query-flag.ts";
@@ -36,13 +39,17 @@ export type PathHandler = (request: ApiRequest, user: UserInfo) => Answer | Prom
 export interface Dispatcher {
   readonly services: Services;
   readonly authenticators: readonly Authenticator[];
+  /** Groups and versions that other servers answer. */
+  readonly remotes: Remotes;
   readonly paths: PathHandler;
   readonly audit?: Auditor | undefined;
 }
 
 export async function dispatch(dispatcher: Dispatcher, request: ApiRequest): Promise<Answer> {
   const trail = dispatcher.audit?.begin(request);
-  const made = await answerOrRefusal(dispatcher, trail?.request ?? request, trail);
+  const sorted: Sorted = {};
+  const made = await answerOrRefusal(dispatcher, trail?.request ?? request, trail, sorted);
+  if (sorted.flow) Object.assign(made.headers, sorted.flow.headers);
   const complete = trail ? trail.complete(made) : made;
   const encoding = request.headers.get("accept-encoding");
   return encoding ? compressed(complete, encoding) : complete;
@@ -52,9 +59,10 @@ async function answerOrRefusal(
   dispatcher: Dispatcher,
   request: ApiRequest,
   trail: AuditTrail | undefined,
+  sorted: Sorted,
 ): Promise<Answer> {
   try {
-    return await answer(dispatcher, request, trail);
+    return await answer(dispatcher, request, trail, sorted);
   } catch (error) {
     const status = statusOf(error);
     if (status.code === 500)
@@ -63,7 +71,17 @@ async function answerOrRefusal(
   }
 }
 
-async function answer(dispatcher: Dispatcher, request: ApiRequest, trail: AuditTrail | undefined): Promise<Answer> {
+/** Which flow a request was sorted into, told on the answer whatever becomes of it. */
+interface Sorted {
+  flow?: Flow | undefined;
+}
+
+async function answer(
+  dispatcher: Dispatcher,
+  request: ApiRequest,
+  trail: AuditTrail | undefined,
+  sorted: Sorted,
+): Promise<Answer> {
   const { services } = dispatcher;
   const call: Call = { signal: request.signal };
   const path = parsePath(request.path);
@@ -71,20 +89,30 @@ async function answer(dispatcher: Dispatcher, request: ApiRequest, trail: AuditT
   if (!path) {
     const attributes = { user, verb: request.method.toLowerCase(), path: request.path };
     trail?.identify(attributes, real);
+    sorted.flow = services.flows.flowOf(attributes);
     await requireAllowed(services, attributes, call, trail);
-    const found = dispatcher.paths(request, user);
-    if (!found) throw unknownPath();
-    return found;
+    // These are answered at once; a limit that makes no sense is refused all the same.
+    deadlineOf(request.query.get("timeout"), services.deadlineMs);
+    return inTurn(services, sorted.flow, call, async () => {
+      const remote = remoteOf(dispatcher, request.path);
+      const found = remote ? passToRemote(remote, request, user, call) : dispatcher.paths(request, user);
+      if (!found) throw unknownPath();
+      return found;
+    });
   }
   const verb = verbOf(request, path);
   const attributes = attributesOf(user, verb, path, request);
   trail?.identify(attributes, real);
+  const isLong = verb === "watch" || passedOn.has(path.subresource);
+  if (verb === "watch" || !isLong) sorted.flow = services.flows.flowOf(attributes);
   await requireAllowed(services, attributes, call, trail);
+  const flow = isLong ? undefined : sorted.flow;
+  const remote = dispatcher.remotes.find(path.group, path.version);
+  if (remote) return inTurn(services, flow, call, () => passToRemote(remote, request, user, call));
   const definition = services.registry.find(path.group, path.version, path.plural);
   if (!definition) throw unknownPath();
   if (path.namespace !== "" && !definition.namespaced && path.plural !== "namespaces") throw unknownPath();
   if (definition.namespaced && path.name !== "" && path.namespace === "") throw unknownPath();
-  const lane = laneOf(attributes);
   const warnings: string[] = [];
   const work = (bounded: Call) => {
     const scope: Scope = {
@@ -100,17 +128,31 @@ async function answer(dispatcher: Dispatcher, request: ApiRequest, trail: AuditT
       dryRun: request.method === "GET" ? false : isDryRun(request.query),
       ...(trail ? { trail } : {}),
     };
-    return services.lanes.run(lane, bounded, async () =>
+    return inTurn(services, flow, bounded, async () =>
       path.subresource === "" ? answerVerb(verb, definition, scope) : answerSubresource(verb, path, scope),
     );
   };
   // Callers in this process end their calls themselves; a client may have gone without a word.
-  const isBounded = lane !== "exempt" && request.user === undefined;
+  const isBounded = !isLong && request.user === undefined;
   const deadlineMs = isBounded ? deadlineOf(request.query.get("timeout"), services.deadlineMs) : 0;
   const made = await measured(services, verb, definition, () =>
     isBounded ? withinDeadline(services.clock, deadlineMs, call, work) : work(call),
   );
   return addWarnings(made, warnings);
+}
+
+/** Watches and connections are long and cost little once begun; they are not counted. */
+const passedOn = new Set(["log", "exec", "attach", "portforward", "proxy"]);
+
+/** Works when its level has room. */
+function inTurn({ flows }: Services, flow: Flow | undefined, call: Call, work: () => Promise<Answer>): Promise<Answer> {
+  return flow ? flows.seats.run(flow.level, flow.name, call, work) : work();
+}
+
+/** Who else answers below `/apis/<group>/<version>`, what lies there being no resource. */
+function remoteOf({ remotes }: Dispatcher, path: string): Remote | undefined {
+  const [, root, group = "", version = ""] = path.split("/");
+  return root === "apis" ? remotes.find(group, version) : undefined;
 }
 
 async function measured(
@@ -203,6 +245,10 @@ function verbOf(request: ApiRequest, path: ResourcePath): string {
       return "patch";
     case "DELETE":
       return path.name === "" ? "deletecollection" : "delete";
+    case "OPTIONS":
+      // What stands behind a proxy may be asked with it; it is no verb of ours, so that only those who may do anything are let through.
+      if (path.subresource === "proxy") return "";
+      throw methodNotAllowed();
     default:
       throw methodNotAllowed();
   }

@@ -75,3 +75,31 @@ t.test("podEviction lets a pod go that is not running, whatever the budget", asy
   });
   t.equal((await evict(api, "a")).status, 201);
 });
+
+t.test("podEviction says on the pod why it goes, and holds to what the caller knew", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  await api.ask("POST", pods, {
+    metadata: { name: "a", finalizers: ["example.com/wait"] },
+    spec: { nodeName: "n", containers: [{ name: "c", image: "i" }] },
+  });
+  const status = { phase: "Running", conditions: [{ type: "Ready", status: "True" }] };
+  const { body } = await api.ask("PATCH", `${pods}/a/status`, { status }, merge);
+  const evictAs = (resourceVersion: string, query = "") =>
+    api.ask("POST", `${pods}/a/eviction${query}`, {
+      apiVersion: "policy/v1",
+      kind: "Eviction",
+      metadata: { name: "a" },
+      deleteOptions: { preconditions: { resourceVersion } },
+    });
+  t.equal((await evictAs("1")).status, 409, "another version");
+  t.equal((await evictAs(body.metadata.resourceVersion, "?dryRun=All")).status, 201);
+  t.same((await api.ask("GET", `${pods}/a`)).body.status.conditions.length, 1, "a dry run leaves no mark");
+  t.equal((await evictAs(body.metadata.resourceVersion)).status, 201);
+  t.match((await api.ask("GET", `${pods}/a`)).body, {
+    metadata: { deletionTimestamp: String },
+    status: {
+      conditions: [{ type: "Ready" }, { type: "DisruptionTarget", status: "True", reason: "EvictionByEvictionAPI" }],
+    },
+  });
+});

@@ -3,6 +3,7 @@
 import type { KubeObject, Pod } from "../../plugins/kit/objects/types.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import { labelSelectorOf } from "../../plugins/kit/selector.ts";
+import { storageOf } from "../resources/definition.ts";
 import type { LabelSelector } from "../resources/label-selector.ts";
 import { inNamespace } from "../storage/resource-cache.ts";
 import { mutate, validate } from "./admit.ts";
@@ -14,11 +15,18 @@ import { objectOf, type Scope } from "./scope.ts";
 import { failure, notFound, tooManyRequests } from "./status.ts";
 import type { SubresourceHandler } from "./subresources.ts";
 import { requireSameName } from "./verbs/create.ts";
-import { removeEntry } from "./verbs/delete.ts";
+import { checkPreconditions, removeEntry } from "./verbs/delete.ts";
 import { findEntry } from "./verbs/get.ts";
 
 const evictionKind = { group: "policy", version: "v1", kind: "Eviction" };
 const budgetRef = { group: "policy", plural: "poddisruptionbudgets" };
+
+const evicting = {
+  type: "DisruptionTarget",
+  status: "True" as const,
+  reason: "EvictionByEvictionAPI",
+  message: "Eviction API: evicting",
+};
 
 interface Budget extends KubeObject {
   spec?: { selector?: LabelSelector; unhealthyPodEvictionPolicy?: string };
@@ -53,9 +61,32 @@ async function evict(scope: Scope, options: DeleteOptions): Promise<Answer> {
   const pod = objectOf(scope.definition, await findEntry(scope)) as unknown as Pod;
   if (needsBudget(pod)) await spendBudget(scope, pod);
   // From here on it is a deletion like any other.
-  const gone = await removeEntry({ ...scope, subresource: "" }, options);
+  const gone = await removeEntry({ ...scope, subresource: "" }, await markEvicted(scope, options));
   if (!gone) throw notFound(scope.definition, scope.name);
   return jsonAnswer({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 }, 201);
+}
+
+/** Says on the pod why it goes, so that jobs can tell a disruption from a failure. What the deletion expects follows the write. */
+async function markEvicted(scope: Scope, options: DeleteOptions): Promise<DeleteOptions> {
+  const { services, definition } = scope;
+  if (scope.dryRun) return options;
+  const marked = await services.storage.update(
+    storageOf(definition),
+    scope.namespace,
+    scope.name,
+    (current) => {
+      const pod = current.copy() as unknown as Pod;
+      checkPreconditions(scope, current.object, options);
+      const others = pod.status?.conditions?.filter(({ type }) => type !== evicting.type) ?? [];
+      const lastTransitionTime = timestamp(services.clock.now());
+      pod.status = { ...pod.status, conditions: [...others, { ...evicting, lastTransitionTime }] };
+      return { do: "put", object: pod as unknown as KubeObject };
+    },
+    scope.call,
+  );
+  if (!marked || options.preconditions.resourceVersion === undefined) return options;
+  const { resourceVersion } = objectOf(definition, marked.entry).metadata;
+  return { ...options, preconditions: { ...options.preconditions, ...(resourceVersion ? { resourceVersion } : {}) } };
 }
 
 /** Pods that do not count as available anyway may go. */

@@ -167,10 +167,21 @@ t.test("random bodies and patches never break the server", async (t) => {
   t.equal((await api.ask("GET", "/readyz")).text, "ok");
 });
 
-t.test("a full lane answers 429 and leaves the system's lane open", async (t) => {
-  const tight = { atOnce: 0, waiting: 0 };
-  const api = await startApi({ limits: { system: { atOnce: 5, waiting: 5 }, reading: tight, writing: tight } });
+t.test("a full level answers 429 and leaves the others open", async (t) => {
+  const api = await startApi();
   t.teardown(() => api.close());
+  const flowControl = "/apis/flowcontrol.apiserver.k8s.io/v1";
+  const limited = { nominalConcurrencyShares: 0, borrowingLimitPercent: 0, limitResponse: { type: "Reject" } };
+  await api.ask("POST", `${flowControl}/prioritylevelconfigurations`, {
+    metadata: { name: "none" },
+    spec: { type: "Limited", limited },
+  });
+  const resources = { verbs: ["*"], apiGroups: ["*"], resources: ["*"], namespaces: ["*"] };
+  const rule = { subjects: [{ kind: "User", user: { name: "jane" } }], resourceRules: [resources] };
+  await api.ask("POST", `${flowControl}/flowschemas`, {
+    metadata: { name: "jane" },
+    spec: { priorityLevelConfiguration: { name: "none" }, rules: [rule] },
+  });
   const asUser = api.server.fetchAs({ name: "jane", groups: ["system:authenticated"] });
   const refused = await asUser(new Request(`http://api${configMaps}`));
   t.equal(refused.status, 429);

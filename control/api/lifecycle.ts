@@ -45,8 +45,8 @@ export function claimNamespace(object: KubeObject, scope: Scope): void {
 export function beginCreate(scope: Scope, object: KubeObject): void {
   const { metadata } = object;
   if (scope.definition.hasStatus && !scope.definition.keepsStatusOnCreate) delete object.status;
-  if (metadata.resourceVersion) throw badRequest("resourceVersion should not be set on objects to be created");
-  delete metadata.resourceVersion;
+  // One that says something is refused once admission has had its say.
+  if (!metadata.resourceVersion || metadata.resourceVersion === "0") delete metadata.resourceVersion;
   delete metadata.deletionTimestamp;
   delete metadata.deletionGracePeriodSeconds;
   delete metadata.selfLink;

@@ -1,7 +1,7 @@
 // /metrics: what the server did, under the names that dashboards for kube-apiserver ask for.
 
 import type { WatchCache } from "../storage/watch-cache.ts";
-import type { Lanes } from "./lanes.ts";
+import type { Seats } from "./flow/seats.ts";
 import type { Watches } from "./watches.ts";
 
 const bucketsSeconds = [0.005, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -33,7 +33,7 @@ export class ApiMetrics {
     if (bucket >= 0) durations.counts[bucket] = (durations.counts[bucket] ?? 0) + 1;
   }
 
-  text(state: { lanes: Lanes; watches: Watches; cache: WatchCache }): string {
+  text(state: { seats: Seats; watches: Watches; cache: WatchCache }): string {
     const lines: string[] = [];
     const family = (name: string, type: string, help: string) =>
       lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
@@ -50,12 +50,15 @@ export class ApiMetrics {
       lines.push(`apiserver_request_duration_seconds_sum{${labels}} ${sum}`);
       lines.push(`apiserver_request_duration_seconds_count{${labels}} ${total}`);
     }
-    family("apiserver_current_inflight_requests", "gauge", "Requests being worked on, by lane.");
-    for (const { lane, running } of state.lanes.counts())
-      lines.push(`apiserver_current_inflight_requests{request_kind="${lane}"} ${running}`);
-    family("apiserver_current_inqueue_requests", "gauge", "Requests waiting for their turn, by lane.");
-    for (const { lane, waiting } of state.lanes.counts())
-      lines.push(`apiserver_current_inqueue_requests{request_kind="${lane}"} ${waiting}`);
+    const levels = [...state.seats.counts()];
+    const perLevel = (name: string, help: string, valueOf: (level: (typeof levels)[number]) => number) => {
+      family(`apiserver_flowcontrol_${name}`, "gauge", help);
+      for (const level of levels)
+        lines.push(`apiserver_flowcontrol_${name}{priority_level="${level.level}"} ${valueOf(level)}`);
+    };
+    perLevel("current_executing_requests", "Requests being worked on.", ({ running }) => running);
+    perLevel("current_inqueue_requests", "Requests waiting for their turn.", ({ waiting }) => waiting);
+    perLevel("nominal_limit_seats", "How many requests the level has room for.", ({ atOnce }) => atOnce);
     family("apiserver_longrunning_requests", "gauge", "Open watches.");
     lines.push(`apiserver_longrunning_requests{verb="WATCH"} ${state.watches.size}`);
     family("apiserver_storage_objects", "gauge", "Objects stored, by resource.");

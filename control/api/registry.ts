@@ -7,6 +7,8 @@ export class Registry {
   readonly #groups = new Map<string, string[]>();
   readonly #preferredOrder: (a: string, b: string) => number;
   #generation = 0;
+  /** Told after a group or version came or went. */
+  onVersions: () => void = () => {};
 
   constructor(definitions: Iterable<ResourceDefinition>, preferredOrder: (a: string, b: string) => number) {
     this.#preferredOrder = preferredOrder;
@@ -27,6 +29,7 @@ export class Registry {
       this.#byGroupVersion.set(key, resources);
       const versions = [...(this.#groups.get(definition.group) ?? []), definition.version];
       this.#groups.set(definition.group, versions.sort(this.#preferredOrder));
+      this.onVersions();
     }
     resources.set(definition.plural, definition);
   }
@@ -41,6 +44,7 @@ export class Registry {
     const versions = (this.#groups.get(definition.group) ?? []).filter((version) => version !== definition.version);
     if (versions.length > 0) this.#groups.set(definition.group, versions);
     else this.#groups.delete(definition.group);
+    this.onVersions();
   }
 
   find(group: string, version: string, plural: string): ResourceDefinition | undefined {

@@ -12,7 +12,7 @@ import type { Entry } from "../storage/entry.ts";
 import type { ObjectStorage } from "../storage/object-storage.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import type { Store } from "../../plugins/kit/store.ts";
-import type { Lanes } from "./lanes.ts";
+import type { FlowControl } from "./flow/flow-control.ts";
 import type { ApiMetrics } from "./metrics.ts";
 import type { Registry } from "./registry.ts";
 import type { Shapes } from "./apply/shape.ts";
@@ -29,7 +29,7 @@ export interface Services {
   readonly cache: WatchCache;
   readonly snapshots: Snapshots;
   readonly watches: Watches;
-  readonly lanes: Lanes;
+  readonly flows: FlowControl;
   readonly metrics: ApiMetrics;
   readonly storage: ObjectStorage;
   readonly clock: Clock;
@@ -63,7 +63,21 @@ export interface Scope {
   readonly trail?: AuditTrail;
 }
 
-/** The object of an entry in the version that the request speaks. Shared unless a conversion made it: never change it. */
+/** Entries as the version that the request speaks shows them; to be called once for what comes from the store. */
+export function shownEntries(
+  { conversion }: ResourceDefinition,
+  entries: readonly Entry[],
+  call: Call,
+): readonly Entry[] | Promise<readonly Entry[]> {
+  return conversion ? conversion.shown(entries, call) : entries;
+}
+
+export async function shownEntry(definition: ResourceDefinition, entry: Entry, call: Call): Promise<Entry> {
+  const [shown = entry] = await shownEntries(definition, [entry], call);
+  return shown;
+}
+
+/** The object of a shown entry. Shared unless a conversion made it: never change it. */
 export function objectOf(definition: ResourceDefinition, entry: Entry): KubeObject {
   return definition.fromStored ? definition.fromStored(entry.copy()) : entry.object;
 }
@@ -74,6 +88,7 @@ export function copyOf(definition: ResourceDefinition, entry: Entry): KubeObject
   return definition.fromStored ? definition.fromStored(copy) : copy;
 }
 
-export function toStored(definition: ResourceDefinition, object: KubeObject): KubeObject {
+export async function toStored(definition: ResourceDefinition, object: KubeObject, call: Call): Promise<KubeObject> {
+  if (definition.conversion) return definition.conversion.stored(object, call);
   return definition.toStored ? definition.toStored(object) : object;
 }

@@ -103,6 +103,23 @@ t.test("patch() applies merge, JSON and strategic patches", async (t) => {
   t.equal((await patch("json", {})).status, 415);
 });
 
+t.test("patch() of a deployment's status leaves its labels be", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const deployments = "/apis/apps/v1/namespaces/default/deployments";
+  const labels = { app: "web" };
+  const template = { metadata: { labels }, spec: { containers: [{ name: "c", image: "i" }] } };
+  await api.ask("POST", deployments, {
+    metadata: { name: "web", labels },
+    spec: { selector: { matchLabels: labels }, template },
+  });
+  const body = { metadata: { labels: { app: "other" } }, status: { replicas: 1, readyReplicas: 1 } };
+  const patched = await api.ask("PATCH", `${deployments}/web/status`, body, {
+    "content-type": "application/merge-patch+json",
+  });
+  t.match(patched, { status: 200, body: { metadata: { labels }, status: { readyReplicas: 1 } } });
+});
+
 t.test("list() pages through one snapshot", async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
@@ -144,6 +161,22 @@ t.test("list() goes on over a newer state when its snapshot is gone", async (t) 
   const next = await page(late.body.metadata.continue);
   t.same(namesOf(next), ["d", "x0"], "what is left, as it is now");
   t.same(namesOf(await page(next.body.metadata.continue)), ["x1", "x2"], "and that picture holds");
+});
+
+t.test("list() lets a snapshot go after five minutes, however often it is asked for", async (t) => {
+  const clock = new FakeClock();
+  const api = await startApi({ clock });
+  t.teardown(() => api.close());
+  for (const name of ["a", "b", "c", "d"]) await api.ask("POST", configMaps, { metadata: { name } });
+  const first = await api.ask("GET", `${configMaps}?limit=1`);
+  const page = (token: string) => api.ask("GET", `${configMaps}?limit=1&continue=${encodeURIComponent(token)}`);
+  let { status, body } = first;
+  for (let minute = 1; minute <= 6 && status === 200; minute++) {
+    await clock.advance(60_000);
+    ({ status, body } = await page(first.body.metadata.continue));
+  }
+  t.equal(status, 410);
+  t.equal((await page(body.metadata.continue)).body.items[0].metadata.name, "b", "the rest can still be had");
 });
 
 t.test("list() selects by labels and fields", async (t) => {

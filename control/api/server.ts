@@ -20,6 +20,9 @@ import type { Transformer } from "../storage/transformer.ts";
 import { WatchCache } from "../storage/watch-cache.ts";
 import type { TokenAuthenticator } from "../auth/tokens/contract.ts";
 import { Shapes } from "./apply/shape.ts";
+import { keepRegistered } from "./aggregation/local-services.ts";
+import { RemoteDocuments } from "./aggregation/remote-documents.ts";
+import { Remotes } from "./aggregation/remotes.ts";
 import { podBinding } from "./binding.ts";
 import type { NodeConnector } from "./connect/connector.ts";
 import { connectSubresources } from "./connect/handlers.ts";
@@ -30,16 +33,16 @@ import { Discovery } from "./discovery/discovery.ts";
 import { type Dispatcher, dispatch, type PathHandler } from "./dispatch.ts";
 import { defaultDeadlineMs } from "./deadline.ts";
 import { podEviction } from "./eviction.ts";
-import { timestamp } from "./lifecycle.ts";
 import { reviewResources } from "./review-resources.ts";
 import { type TokenIssuer, tokenSubresource } from "./token.ts";
-import { apiServiceResource, bindingResource, componentStatusResource } from "./virtual-core.ts";
+import { bindingResource, componentStatusResource } from "./virtual-core.ts";
 import { type HealthCheck, healthAnswer } from "./health.ts";
 import { OpenApi } from "./openapi/serve.ts";
 import { compareVersions, Registry } from "./registry.ts";
 import type { ApiRequest } from "./request.ts";
 import { textAnswer } from "./answer.ts";
-import { defaultLimits, Lanes } from "./lanes.ts";
+import { defaultSeats, FlowControl } from "./flow/flow-control.ts";
+import { keepBootstrap } from "./flow/keep-bootstrap.ts";
 import { ApiMetrics } from "./metrics.ts";
 import { loadSchemas } from "./schema/schemas.ts";
 import type { Services } from "./scope.ts";
@@ -68,6 +71,8 @@ export interface ApiServerOptions {
   readonly issueToken?: TokenIssuer;
   /** Reaches nodes, pods and services for logs, exec, port-forward and proxies. */
   readonly connector?: NodeConnector;
+  /** Who this server is towards those that answer groups in its place. */
+  readonly frontProxy?: () => { readonly cert: string; readonly key: string };
   readonly transformers?: readonly Transformer[];
   /** Resources that are answered rather than stored (access reviews), by `group/plural`. */
   readonly virtuals?: ReadonlyMap<string, VirtualResource>;
@@ -81,8 +86,8 @@ export interface ApiServerOptions {
   readonly serviceCidr?: string;
   /** Where the set-up put what `openapi/generate.ts` makes; beside the program when unset. */
   readonly openApiFolder?: string;
-  /** How many requests are worked on at once, by lane. */
-  readonly limits?: typeof defaultLimits;
+  /** How many requests are worked on at once; priority levels share them. */
+  readonly seats?: number;
   readonly healthChecks?: readonly HealthCheck[];
   /** Where clients reach this server, as discovery tells them: `10.0.0.1:6443`. */
   readonly advertiseAddress?: () => string;
@@ -115,7 +120,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const registry = new Registry(builtinResources({ serviceAllocator }), compareVersions);
   const watches = new Watches();
   const snapshots = new Snapshots(clock);
-  const lanes = new Lanes(options.limits ?? defaultLimits);
+  const flows = new FlowControl(informers, options.seats ?? defaultSeats);
   const metrics = new ApiMetrics();
   const subresources = new Map<string, SubresourceHandler>([
     ["/pods/binding", podBinding],
@@ -127,7 +132,6 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const virtuals = new Map<string, VirtualResource>([
     ["/bindings", bindingResource],
     ["/componentstatuses", componentStatusResource(() => checks)],
-    ["apiregistration.k8s.io/apiservices", apiServiceResource(registry, timestamp(clock.now()))],
     ...reviewResources({
       authorizers: options.authorizers,
       tokenAuthenticators: options.tokenAuthenticators ?? [],
@@ -144,10 +148,6 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     { name: "shutdown", readyOnly: true, check: () => (stop.signal.aborted ? "closing" : undefined) },
   ];
   const openApiFolder = options.openApiFolder ?? join(projectFolder, ".generated/openapi");
-  const openApi = new OpenApi(
-    openApiFolder,
-    customDocuments(() => crds.served(), openApiFolder),
-  );
   const schemas = loadSchemas(openApiFolder);
   if (!schemas) log.warn({ folder: openApiFolder }, "no schemas found: fields are not checked; run the set-up");
   const storage = new ObjectStorage(store, cache);
@@ -158,7 +158,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     cache,
     snapshots,
     watches,
-    lanes,
+    flows,
     metrics,
     storage,
     clock,
@@ -171,13 +171,26 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     subresources,
     authorize: authorizeBy(options.authorizers),
   };
-  const discovery = new Discovery(registry, subresources, options.advertiseAddress ?? (() => ""));
   const crds = new CrdManager(services, informers, call);
+  const remotes = new Remotes(services, informers, options.frontProxy, call);
+  const discovery = new Discovery(services, remotes, options.advertiseAddress ?? (() => ""));
+  const openApi = new OpenApi(
+    openApiFolder,
+    customDocuments(() => crds.served(), openApiFolder),
+    new RemoteDocuments(remotes),
+  );
   await crds.start();
+  remotes.start();
+  const registered = keepRegistered(services, call);
+  const sorted = keepBootstrap(services, informers, call);
+  await Promise.all([registered.first, sorted.first]);
   const metricsAnswer = ({ path }: ApiRequest) =>
     path === "/metrics"
       ? textAnswer(
-          [metrics.text({ lanes, watches, cache }), ...(options.metricsSources ?? []).map((text) => text())].join(""),
+          [
+            metrics.text({ seats: flows.seats, watches, cache }),
+            ...(options.metricsSources ?? []).map((text) => text()),
+          ].join(""),
           200,
           "text/plain; version=0.0.4; charset=utf-8",
         )
@@ -186,9 +199,10 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     services,
     authenticators: options.authenticators,
     audit: options.audit,
+    remotes,
     paths: (request, user) =>
       discovery.answer(request) ??
-      openApi.answer(request) ??
+      openApi.answer(request, user) ??
       metricsAnswer(request) ??
       healthAnswer(request, checks) ??
       options.paths?.(request, user),
@@ -203,7 +217,9 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       stop.abort();
       watches.endAll();
       snapshots.close();
-      await Promise.all([following, expiring]);
+      crds.close();
+      remotes.close();
+      await Promise.all([following, expiring, registered.settled(), sorted.settled()]);
     },
   };
 }

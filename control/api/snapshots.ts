@@ -79,12 +79,17 @@ interface Token {
   v: string;
   rv: number;
   start: string;
+  /** When the first page was taken. */
+  at?: number;
 }
 
 export async function snapshotFor(scope: Scope, want: { token?: string; exact?: number }): Promise<Snapshot> {
   const { cache, snapshots } = scope.services;
   const own = cache.cache(storageOf(scope.definition));
   const token = want.token === undefined ? undefined : readToken(want.token);
+  const now = scope.services.clock.now();
+  // However often it is used, a picture ends: clients must not hold on to the past for ever.
+  if (token?.at !== undefined && now - token.at >= keptForMs) throw expired(token);
   let revision = token?.rv ?? want.exact;
   let entries: readonly Entry[];
   if (revision === undefined || revision < 0 || revision === cache.revision) {
@@ -99,7 +104,7 @@ export async function snapshotFor(scope: Scope, want: { token?: string; exact?: 
     after: token?.start ?? "",
     tokenAfter: (key) => {
       snapshots.keep(own.id, taken.entries, taken.revision);
-      return writeToken({ v: "meta.k8s.io/v1", rv: taken.revision, start: key });
+      return writeToken({ v: "meta.k8s.io/v1", rv: taken.revision, start: key, at: token?.at ?? now });
     },
   };
 }
@@ -132,7 +137,8 @@ function expired(token: Token | undefined): Fault {
     "Expired",
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.",
   );
-  const inconsistent = writeToken({ ...token, rv: -1 });
+  const { at: _at, ...rest } = token;
+  const inconsistent = writeToken({ ...rest, rv: -1 });
   return new Fault("expired", status.message ?? "", { details: { ...status, metadata: { continue: inconsistent } } });
 }
 

@@ -10,7 +10,7 @@ import { getObject } from "./verbs/get.ts";
 import { patchObject } from "./verbs/patch.ts";
 import { replaceObject } from "./verbs/update.ts";
 
-/** A subresource of its own kind. Verbs are those of the API, such as `create` or `get`. */
+/** A subresource of its own kind. Verbs are those of the API, such as `create` or `get`; a method that is none of them is "". */
 export interface SubresourceHandler {
   readonly verbs: readonly string[];
   /** As discovery shows it, where it is not the resource's own kind. */
@@ -22,7 +22,7 @@ export async function answerSubresource(verb: string, path: ResourcePath, scope:
   const { definition, subresource } = scope;
   const own = scope.services.subresources.get(subresourceId(definition, subresource));
   if (own) {
-    if (!own.verbs.includes(verb)) throw methodNotAllowed();
+    if (verb !== "" && !own.verbs.includes(verb)) throw methodNotAllowed();
     return own.answer(verb, path, scope);
   }
   if (path.rest !== "") throw unknownPath();

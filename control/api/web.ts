@@ -6,6 +6,7 @@ import type { Peer } from "../../plugins/kit/platform/http-server.ts";
 import { isFault } from "../../plugins/kit/fault.ts";
 import { wholeBody } from "../../plugins/kit/platform/request-body.ts";
 import { SinkResponse } from "../../plugins/kit/sink-response.ts";
+import { TextRequest } from "../../plugins/kit/text-request.ts";
 import type { Answer } from "./answer.ts";
 import type { ApiRequest } from "./request.ts";
 import { badRequest, tooLarge } from "./status.ts";
@@ -31,6 +32,7 @@ export function requestFrom(request: Request, peer: Peer, user?: UserInfo): ApiR
 }
 
 async function readBody(request: Request): Promise<Uint8Array> {
+  if (request instanceof TextRequest) return bounded(request.ready ?? new Uint8Array());
   const announced = Number(request.headers.get("content-length") ?? 0);
   if (announced > maximumBodyBytes) throw tooLarge(`the request body is larger than ${maximumBodyBytes} bytes`);
   const direct = wholeBody(request, maximumBodyBytes);
@@ -52,6 +54,11 @@ async function readBody(request: Request): Promise<Uint8Array> {
     chunks.push(value);
   }
   return Buffer.concat(chunks, length);
+}
+
+function bounded(body: Uint8Array): Uint8Array {
+  if (body.length > maximumBodyBytes) throw tooLarge(`the request body is larger than ${maximumBodyBytes} bytes`);
+  return body;
 }
 
 function refused(error: unknown): never {

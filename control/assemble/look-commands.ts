@@ -17,8 +17,9 @@ export type NodeAccess = (settings: Settings) => Promise<ClusterAccess | undefin
 
 const watchMs = 2000;
 
-export function statusCommand(settings: Settings, nodeAccess: NodeAccess, call: Call): Promise<void> {
+export function statusCommand(settings: Settings, nodeAccess: NodeAccess, asked: Call): Promise<void> {
   const { stdout } = process;
+  const call = whileRead(asked, stdout);
   // A screen is drawn anew from its top, a file gets one text after another.
   const before = stdout.isTTY ? "\u001b[H\u001b[2J" : "";
   const show = (lines: readonly string[]) => void stdout.write(`${before}${lines.join("\n")}\n`);
@@ -42,7 +43,7 @@ export function logsCommand(pod: string, settings: Settings, nodeAccess: NodeAcc
     sinceSeconds,
   };
   const out = { stdout: process.stdout, tell: (line: string) => void process.stderr.write(`${line}\n`) };
-  return withAccess(settings, nodeAccess, (access) => showLogs(access, wish, out, call));
+  return withAccess(settings, nodeAccess, (access) => showLogs(access, wish, out, whileRead(call, out.stdout)));
 }
 
 /** The exit code is the command's. */
@@ -61,6 +62,13 @@ export function execCommand(
     tty: settings["tty"] === true,
   };
   return withAccess(settings, nodeAccess, (access) => execInPod(access, wish, process, call));
+}
+
+/** Ends, too, when whoever read the output has left, as `head` does. */
+function whileRead(call: Call, output: NodeJS.WritableStream): Call {
+  const left = new AbortController();
+  output.once("error", () => left.abort());
+  return { signal: AbortSignal.any([call.signal, left.signal]) };
 }
 
 function podWish(pod: string, settings: Settings) {

@@ -1,7 +1,7 @@
 // A running API server from its settings: the control plane behind a TLS listener, with the administrator's kubeconfig on disk.
 
 import { readFileSync } from "node:fs";
-import { hostname, networkInterfaces } from "node:os";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
@@ -16,12 +16,15 @@ import { type ControlPlane, openControl } from "../assemble.ts";
 import type { AuditSettings } from "../auth/audit/open.ts";
 import type { Pki } from "../auth/pki.ts";
 import type { SnapshotSchedule } from "../snapshots/schedule.ts";
+import { serverAddresses } from "./addresses.ts";
 import { durationSeconds } from "./duration.ts";
 import { firstServiceAddress } from "../system-objects.ts";
 
 export interface ServerOptions {
   readonly settings: Settings;
   readonly nodeName: string;
+  /** A node of that name runs in this process. */
+  readonly hasNode?: boolean;
   readonly userPlugins?: readonly AnyPlugin[];
   readonly log: Log;
   readonly clock: Clock;
@@ -41,7 +44,7 @@ export async function openServer(options: ServerOptions, call: Call): Promise<Ru
   const dataDir = String(settings["data-dir"]);
   const port = Number(settings["https-port"]);
   const serviceCidr = String(settings["service-cidr"]);
-  const address = String(settings["node-ip"] ?? ownAddresses()[0] ?? "127.0.0.1");
+  const { address, all: addresses } = serverAddresses(settings["node-ip"]);
   const names = (settings["tls-san"] as readonly string[] | undefined) ?? [];
   const isAddress = (name: string) => /^[\d.]+$|:/.test(name);
   const control = await openControl(
@@ -52,13 +55,7 @@ export async function openServer(options: ServerOptions, call: Call): Promise<Ru
       serving: {
         dnsNames: [...new Set([hostname(), options.nodeName, ...names.filter((name) => !isAddress(name))])],
         ipAddresses: [
-          ...new Set([
-            "127.0.0.1",
-            firstServiceAddress(serviceCidr),
-            address,
-            ...ownAddresses(),
-            ...names.filter(isAddress),
-          ]),
+          ...new Set(["127.0.0.1", firstServiceAddress(serviceCidr), ...addresses, ...names.filter(isAddress)]),
         ],
       },
       clusterCidrs: String(settings["cluster-cidr"]).split(","),
@@ -66,6 +63,7 @@ export async function openServer(options: ServerOptions, call: Call): Promise<Ru
       clusterDns: String(settings["cluster-dns"] ?? "").split(","),
       clusterDomain: String(settings["cluster-domain"] ?? "cluster.local"),
       advertise: { address, port },
+      ...(options.hasNode ? { ownNode: options.nodeName } : {}),
       nodeGraceMs: (durationSeconds(String(settings["node-monitor-grace-period"])) ?? 50) * 1000,
       ...(options.userPlugins ? { userPlugins: options.userPlugins } : {}),
       audit: auditSettings(settings),
@@ -173,12 +171,4 @@ function pluginsFromFlags(settings: Settings): Record<string, unknown> {
     plugins.OIDC = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   }
   return plugins;
-}
-
-/** Addresses of this machine that others may reach it by. */
-function ownAddresses(): string[] {
-  return Object.values(networkInterfaces())
-    .flatMap((entries) => entries ?? [])
-    .filter((entry) => !entry.internal && !(entry.family === "IPv6" && entry.address.startsWith("fe80")))
-    .map((entry) => entry.address);
 }

@@ -37,7 +37,13 @@ export const controlSettings: Setting[] = [
     check: (value: number) => (Number.isInteger(value) && value > 0 ? undefined : "it is a whole number above 0"),
     help: "how many snapshots are kept when one is taken by the clock",
   },
-  { name: "cluster-cidr", type: "text", value: "cidr", default: "10.42.0.0/16", help: "addresses of pods" },
+  {
+    name: "cluster-cidr",
+    type: "text",
+    value: "cidr",
+    default: "10.42.0.0/16",
+    help: "addresses of pods; two with a comma between for both families",
+  },
   {
     name: "service-cidr",
     type: "text",

@@ -1,16 +1,16 @@
 // The connector that dials: kubelets with the API server's client certificate, pods and services as they are. Only what
 // the request named is reached: the address comes from the node, pod or endpoint, never from the client.
 
-import type { Duplex } from "node:stream";
 import { type Call, within } from "../../../plugins/kit/call.ts";
 import type { Clock } from "../../../plugins/kit/clock.ts";
 import { toFault } from "../../../plugins/kit/fault.ts";
 import type { Node } from "../../../plugins/kit/objects/types.ts";
-import { type HttpFetch, httpFetch, type UpgradeResult } from "../../../plugins/kit/platform/http-client.ts";
+import { type HttpFetch, httpFetch } from "../../../plugins/kit/platform/http-client.ts";
 import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
 import { badRequest, failure, statusOf } from "../status.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
 import type { ConnectTarget, NodeConnector } from "./connector.ts";
+import { joinUpgrade } from "./join-upgrade.ts";
 import type { NodeLines } from "./node-lines.ts";
 import { upgradeHeaders } from "./pass-headers.ts";
 import { isProxyable } from "./proxyable.ts";
@@ -24,6 +24,8 @@ export interface DialOptions {
   readonly clock: Clock;
   /** Lines that nodes hold open: what they can be reached by goes before connecting to them. */
   readonly lines: NodeLines;
+  /** The node that runs in this very process: it is there whatever addresses it tells, or none. */
+  readonly ownNode?: string;
 }
 
 interface Kubelets {
@@ -60,7 +62,7 @@ export function dialingConnector(options: DialOptions): NodeConnector & { close(
   const wayTo = (target: ConnectTarget): { client: HttpFetch; url: string } => {
     if (target.kind === "node") {
       const client = toKubelet(target.node.metadata.name ?? "");
-      return { client, url: `${kubeletOf(target.node)}${target.path}` };
+      return { client, url: `${kubeletOf(target.node, options.ownNode)}${target.path}` };
     }
     if (!isProxyable(new URL(target.url).hostname)) throw badRequest("address not allowed");
     return { client: anyone, url: target.url };
@@ -88,48 +90,18 @@ export function dialingConnector(options: DialOptions): NodeConnector & { close(
   async function join(target: ConnectTarget, upgrade: Upgrade, call: Call): Promise<void> {
     const { client, url } = wayTo(target);
     const headers = upgradeHeaders(upgrade.request, upgrade.peer.address);
-    const result = await client.upgrade({ url, method: upgrade.request.method ?? "GET", headers }, call);
-    if (result.upgraded) splice(upgrade, result);
-    else await passRefusal(upgrade, result.response);
+    await joinUpgrade(client, { url, method: upgrade.request.method ?? "GET", headers }, upgrade, call);
   }
 }
 
 /** Where the node says that its kubelet listens. */
-function kubeletOf(node: Node): string {
+function kubeletOf(node: Node, ownNode: string | undefined): string {
   const addresses = node.status?.addresses ?? [];
-  const found = addressTypes.map((type) => addresses.find((one) => one.type === type)).find(Boolean)?.address;
+  const told = addressTypes.map((type) => addresses.find((one) => one.type === type)).find(Boolean)?.address;
+  const found = node.metadata.name === ownNode ? "127.0.0.1" : told;
   if (!found) throw unavailable(`no address is known for node ${node.metadata.name}`);
   const port = node.status?.daemonEndpoints?.kubeletEndpoint?.Port || 10_250;
   return `https://${found.includes(":") ? `[${found}]` : found}:${port}`;
-}
-
-function splice({ socket, head }: Upgrade, far: Extract<UpgradeResult, { upgraded: true }>): void {
-  const lines = Object.entries(far.headers).flatMap(([name, value]) =>
-    [value ?? []].flat().map((one) => `${name}: ${one}\r\n`),
-  );
-  socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join("")}\r\n`);
-  if (far.head.length > 0) socket.write(far.head);
-  if (head.length > 0) far.socket.write(head);
-  carry(socket, far.socket);
-  carry(far.socket, socket);
-}
-
-/** One direction; the end of one side ends the other, and so does its failure. */
-function carry(from: Duplex, to: Duplex): void {
-  from.pipe(to);
-  from.on("error", () => to.destroy());
-  from.once("close", () => {
-    if (!to.writableEnded) to.end();
-  });
-}
-
-/** What the other side said instead of 101, as it is. */
-async function passRefusal({ socket }: Upgrade, response: Response): Promise<void> {
-  const body = Buffer.from(await response.arrayBuffer());
-  const type = response.headers.get("content-type") ?? "text/plain; charset=utf-8";
-  const head = `content-type: ${type}\r\ncontent-length: ${body.length}\r\nconnection: close\r\n`;
-  socket.write(`HTTP/1.1 ${response.status} ${response.statusText}\r\n${head}\r\n`);
-  socket.end(body);
 }
 
 function unavailable(message: string): Fault {

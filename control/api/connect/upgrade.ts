@@ -3,6 +3,7 @@
 
 import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
 import type { AuditTrail } from "../../auth/audit/contract.ts";
+import { passUpgrade } from "../aggregation/pass.ts";
 import { statusAnswer } from "../answer.ts";
 import { type Dispatcher, permit } from "../dispatch.ts";
 import { parsePath, type ResourcePath } from "../path.ts";
@@ -66,8 +67,10 @@ async function passOn(
 ): Promise<void> {
   const call = { signal: request.signal };
   const path = parsePath(request.path);
-  if (!path || !isUpgradable(path)) throw unknownPath();
+  const remote = path && dispatcher.remotes.find(path.group, path.version);
+  if (!path || !(remote || isUpgradable(path))) throw unknownPath();
   const user = await permit(dispatcher, request, path, call, trail);
+  if (remote) return passUpgrade(remote, upgrade, user, call);
   if (path.subresource === "log") return sendLog(dispatcher, connector, path, { upgrade, request, trail });
   // A raw connection has no place for warnings.
   const connection = { path, query: request.query, user, trail, warn() {} };

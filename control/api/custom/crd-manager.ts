@@ -2,8 +2,10 @@
 // status, and empties them before they go.
 
 import type { Call } from "../../../plugins/kit/call.ts";
+import { WebhookReach } from "../../../plugins/kit/client-config.ts";
 import { openCel } from "../../../plugins/kit/cel.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import { type Convert, renamed } from "../../resources/crd/conversion.ts";
 import { customDefinition } from "../../resources/crd/custom-definition.ts";
 import { hasRules, SchemaRules } from "../../resources/crd/rules.ts";
 import {
@@ -18,6 +20,7 @@ import { deepEqual } from "../../resources/equal.ts";
 import type { Informers } from "../../storage/cache-informer.ts";
 import { timestamp } from "../lifecycle.ts";
 import type { Services } from "../scope.ts";
+import { conversionWebhook } from "./conversion-webhook.ts";
 
 const cleanupPauseMs = 200;
 
@@ -32,6 +35,8 @@ export class CrdManager {
   readonly #call: Call;
   readonly #registered = new Map<string, Registered>();
   readonly #working = new Map<string, Promise<void>>();
+  /** Made when the first definition names a webhook. */
+  #reach: WebhookReach | undefined;
 
   constructor(services: Services, informers: Informers, call: Call) {
     this.#services = services;
@@ -97,8 +102,20 @@ export class CrdManager {
       if (!version.served) continue;
       const schema = version.schema?.openAPIV3Schema;
       const rules = cel && schema ? new SchemaRules(cel, schema) : undefined;
-      registry.add(customDefinition(crd, version, rules));
+      registry.add(customDefinition(crd, version, rules, this.#convertFor(crd)));
     }
+  }
+
+  #convertFor({ spec: { conversion } }: Crd): Convert {
+    const { strategy, webhook } = conversion ?? {};
+    if (strategy !== "Webhook" || !webhook) return renamed;
+    this.#reach ??= new WebhookReach({ informer: (ref) => this.#informers.for(ref) });
+    return conversionWebhook(webhook, this.#reach);
+  }
+
+  /** Drops connections to webhooks. */
+  close(): void {
+    this.#reach?.close();
   }
 
   #remove(name: string): void {

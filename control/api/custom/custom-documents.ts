@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { customDefinition } from "../../resources/crd/custom-definition.ts";
-import type { StructuralSchema } from "../../resources/crd/structural-schema.ts";
+import { isObject, type StructuralSchema } from "../../resources/crd/structural-schema.ts";
 import type { Crd, CrdVersion } from "../../resources/crd/types.ts";
 import { versionInfo } from "../health.ts";
 import { pathItems } from "../openapi/path-items.ts";
@@ -28,7 +28,7 @@ export function customDocuments(served: () => Iterable<Crd>, folder: string): Cu
       return states;
     },
     document(asked) {
-      const schemas: Json = machinerySchemas(folder);
+      const { schemas, texts } = borrowed(folder);
       const paths: Json = {};
       for (const { crd, version, path } of servedVersions(served())) {
         if (path !== asked) continue;
@@ -36,8 +36,8 @@ export function customDocuments(served: () => Iterable<Crd>, folder: string): Cu
         const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
         const metadata = { description: metadataText, allOf: [reference(`${metaV1}.ObjectMeta`)] };
         const schema = version.schema?.openAPIV3Schema ?? { type: "object" };
-        Object.assign(schemas, kindSchemas(crd, version, schema as Json, metadata, reference));
-        Object.assign(paths, pathItems(customDefinition(crd, version, undefined), names));
+        Object.assign(schemas, kindSchemas(crd, version, schema as Json, { metadata, texts, reference, isV2: false }));
+        Object.assign(paths, pathItems(customDefinition(crd, version), names));
       }
       return {
         openapi: "3.0.0",
@@ -47,14 +47,15 @@ export function customDocuments(served: () => Iterable<Crd>, folder: string): Cu
       };
     },
     addedToV2() {
+      const { texts } = borrowed(folder);
       const definitions: Json = {};
       const paths: Json = {};
       for (const { crd, version } of servedVersions(served())) {
         const reference = (name: string) => ({ $ref: `#/definitions/${name}` });
         const metadata = { description: metadataText, ...reference(`${metaV1}.ObjectMeta`) };
         const schema = schemaV2(version.schema?.openAPIV3Schema ?? { type: "object" });
-        Object.assign(definitions, kindSchemas(crd, version, schema, metadata, reference));
-        const items = pathItems(customDefinition(crd, version, undefined), namesOf(crd, version));
+        Object.assign(definitions, kindSchemas(crd, version, schema, { metadata, texts, reference, isV2: true }));
+        const items = pathItems(customDefinition(crd, version), namesOf(crd, version));
         for (const [path, item] of Object.entries(items)) paths[path] = itemV2(item as Json);
       }
       return { paths, definitions };
@@ -80,18 +81,13 @@ function listKindOf(names: Crd["spec"]["names"]): string {
 
 const metadataText = "Standard object's metadata.";
 
-function kindSchemas(
-  crd: Crd,
-  version: CrdVersion,
-  schema: Json,
-  metadata: Json,
-  reference: (name: string) => Json,
-): Json {
+function kindSchemas(crd: Crd, version: CrdVersion, schema: Json, shared: Shared): Json {
+  const { reference } = shared;
   const { group, names } = crd.spec;
   const { object, list } = namesOf(crd, version);
   const kind = (name: string) => [{ group, version: version.name, kind: name }];
   return {
-    [object]: { ...publishable(schema, metadata), "x-kubernetes-group-version-kind": kind(names.kind) },
+    [object]: { ...publishable(schema, shared), "x-kubernetes-group-version-kind": kind(names.kind) },
     [list]: {
       type: "object",
       required: ["items"],
@@ -106,22 +102,73 @@ function kindSchemas(
   };
 }
 
-function publishable(schema: Json, metadata: Json): Json {
-  const own = Object.entries((schema.properties as Record<string, StructuralSchema> | undefined) ?? {});
+function publishable(schema: Json, shared: Shared): Json {
+  const { metadata, texts, isV2 } = shared;
+  if (isV2 && schema["x-kubernetes-preserve-unknown-fields"] === true) return { type: "object" };
+  const whole = withEmbedded(schema, shared);
+  const own = Object.entries((whole.properties as Record<string, StructuralSchema> | undefined) ?? {});
   return {
-    ...schema,
+    ...whole,
     properties: {
-      apiVersion: { type: "string", description: "The group and version that this object is written in." },
-      kind: { type: "string", description: "The kind of this object." },
+      apiVersion: { type: "string", description: texts.apiVersion },
+      kind: { type: "string", description: texts.kind },
       metadata,
       ...Object.fromEntries(own.filter(([name]) => !["apiVersion", "kind", "metadata"].includes(name))),
     },
   };
 }
 
-function machinerySchemas(folder: string): Json {
+/** Objects within the object have kind, version and metadata too. */
+function withEmbedded(schema: Json, shared: Shared): Json {
+  const { properties, items, additionalProperties, ...result } = schema;
+  if (isObject(properties))
+    result.properties = Object.fromEntries(
+      Object.entries(properties).map(([name, one]) => [name, withEmbedded(one as Json, shared)]),
+    );
+  if (isObject(items)) result.items = withEmbedded(items, shared);
+  else if (items !== undefined) result.items = items;
+  if (isObject(additionalProperties)) result.additionalProperties = withEmbedded(additionalProperties, shared);
+  else if (additionalProperties !== undefined) result.additionalProperties = additionalProperties;
+  const isOpen = shared.isV2 && result["x-kubernetes-preserve-unknown-fields"] === true;
+  if (result["x-kubernetes-embedded-resource"] !== true || isOpen) return result;
+  const { metadata, texts } = shared;
+  const described = (description: string) => ({ type: "string", description });
+  return {
+    ...result,
+    properties: {
+      ...(result.properties as Json | undefined),
+      apiVersion: described(texts.apiVersion),
+      kind: described(texts.kind),
+      metadata,
+    },
+    required: [...new Set([...((result.required as string[] | undefined) ?? []), "kind", "apiVersion"])],
+  };
+}
+
+/** What all kinds share, in the form of the document at hand. */
+interface Shared {
+  readonly metadata: Json;
+  readonly texts: Texts;
+  readonly reference: (name: string) => Json;
+  readonly isV2: boolean;
+}
+
+interface Texts {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+/** Types that all kinds share, and how every kind describes its kind and version. */
+function borrowed(folder: string): { schemas: Json; texts: Texts } {
   const file = join(folder, "v3-apis_coordination.k8s.io_v1.json.gz");
-  if (!existsSync(file)) return {};
-  const document = JSON.parse(gunzipSync(readFileSync(file)).toString("utf8")) as { components: { schemas: Json } };
-  return Object.fromEntries(Object.entries(document.components.schemas).filter(([name]) => name.startsWith(machinery)));
+  if (!existsSync(file)) return { schemas: {}, texts: { apiVersion: "", kind: "" } };
+  const document = JSON.parse(gunzipSync(readFileSync(file)).toString("utf8")) as {
+    components: { schemas: Record<string, { properties?: Record<string, { description?: string }> }> };
+  };
+  const all = document.components.schemas;
+  const lease = all["io.k8s.api.coordination.v1.Lease"]?.properties;
+  return {
+    schemas: Object.fromEntries(Object.entries(all).filter(([name]) => name.startsWith(machinery))),
+    texts: { apiVersion: lease?.apiVersion?.description ?? "", kind: lease?.kind?.description ?? "" },
+  };
 }

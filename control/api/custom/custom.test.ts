@@ -1,5 +1,6 @@
 // Custom resources from definition to deletion, through the API.
 
+import { createHash } from "node:crypto";
 import t from "tap";
 import { until } from "../../../test/harness/until.ts";
 import { type Json, startApi, type TestApi } from "../../../test/harness/api-server.ts";
@@ -144,12 +145,20 @@ t.test("status, scale, tables and discovery work for custom resources", async (t
   t.same(table.body.rows[0].cells, ["a", 5, "True"]);
   const listed = (await api.ask("GET", "/apis/example.com/v1")).body.resources.map((one: Json) => one.name);
   t.same(listed, ["widgets", "widgets/scale", "widgets/status"]);
+  const [main] = (await api.ask("GET", "/apis/example.com/v1")).body.resources;
+  const hash = createHash("sha256").update("example.com/v1/Widget").digest().subarray(0, 8).toString("base64");
+  t.equal(main.storageVersionHash, hash);
   const index = (await api.ask("GET", "/openapi/v3")).body.paths["apis/example.com/v1"];
   const document = (await api.ask("GET", index.serverRelativeURL)).body;
   t.ok(document.components.schemas["com.example.v1.Widget"]);
   t.equal(
     (await api.ask("PATCH", `${widgets}/a`, {}, { "content-type": "application/strategic-merge-patch+json" })).status,
     415,
+  );
+  t.match(
+    document.components.schemas["com.example.v1.Widget"].properties.apiVersion.description,
+    /^APIVersion defines/,
+    "as for any kind",
   );
   const v2 = (await api.ask("GET", "/openapi/v2")).body;
   t.match(v2.definitions["com.example.v1.Widget"], {
@@ -236,4 +245,37 @@ t.test("a stricter schema does not refuse what an update leaves alone", async (t
   t.equal((await patch({ spec: { color: "red" } })).status, 200, "the rest stays as it is");
   t.equal((await patch({ spec: { size: 60 } })).status, 422);
   t.equal((await patch({ spec: { size: 6 } })).status, 200);
+});
+
+t.test("OpenAPI v2 of schemas that it cannot say is what kubectl can read", async (t) => {
+  const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+  const schema = {
+    type: "object",
+    properties: {
+      spec: {
+        type: "object",
+        required: ["maybe", "sure"],
+        properties: {
+          maybe: { type: "string", nullable: true },
+          sure: { type: "string" },
+          open,
+          inner: { type: "object", "x-kubernetes-embedded-resource": true, properties: { a: { type: "string" } } },
+        },
+      },
+    },
+  };
+  const api = await withWidgets(t, [
+    version("v1", { schema: { openAPIV3Schema: schema } }),
+    version("v2", { storage: false, schema: { openAPIV3Schema: open } }),
+  ]);
+  const { definitions } = (await api.ask("GET", "/openapi/v2")).body;
+  const { spec } = definitions["com.example.v1.Widget"].properties;
+  t.same(spec.required, ["sure"]);
+  t.notOk(spec.properties.open.type);
+  t.match(spec.properties.inner, {
+    required: ["kind", "apiVersion"],
+    properties: { metadata: { $ref: /ObjectMeta/ } },
+  });
+  const { "x-kubernetes-group-version-kind": _kind, ...rest } = definitions["com.example.v2.Widget"];
+  t.same(rest, { type: "object" });
 });

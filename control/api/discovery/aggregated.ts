@@ -1,47 +1,62 @@
 // Aggregated discovery (apidiscovery.k8s.io): every group, version and resource of a root in one answer.
 
-import type { Registry } from "../registry.ts";
 import type { SubresourceHandler } from "../subresources.ts";
-import { listedOf } from "./resource-list.ts";
+import type { CatalogGroup } from "./catalog.ts";
+import { type ListedResource, listedOf } from "./resource-list.ts";
 
 export function aggregated(
-  registry: Registry,
+  groups: readonly CatalogGroup[],
   handlers: ReadonlyMap<string, SubresourceHandler>,
   root: "api" | "apis",
   version: string,
 ): unknown {
-  const groups = registry.groups().filter((group) => (group === "") === (root === "api"));
   return {
     kind: "APIGroupDiscoveryList",
     apiVersion: `apidiscovery.k8s.io/${version}`,
     metadata: {},
-    items: groups.map((group) => ({
-      metadata: { name: group === "" ? "" : group, creationTimestamp: null },
-      versions: registry.versions(group).map((groupVersion) => ({
-        version: groupVersion,
-        resources: registry.resources(group, groupVersion).map((definition) => {
-          const [main, ...below] = listedOf(definition, handlers);
-          return {
-            resource: definition.plural,
-            responseKind: { group, version: groupVersion, kind: definition.kind },
-            scope: definition.namespaced ? "Namespaced" : "Cluster",
-            singularResource: definition.singular,
-            verbs: main?.verbs ?? [],
-            ...(definition.shortNames ? { shortNames: definition.shortNames } : {}),
-            ...(definition.categories ? { categories: definition.categories } : {}),
-            ...(below.length > 0
-              ? {
-                  subresources: below.map((one) => ({
-                    subresource: one.name.slice(definition.plural.length + 1),
-                    responseKind: { group: one.group ?? group, version: one.version ?? groupVersion, kind: one.kind },
-                    verbs: one.verbs,
-                  })),
-                }
-              : {}),
-          };
-        }),
-        freshness: "Current",
+    items: groups
+      .filter(({ name }) => (name === "") === (root === "api"))
+      .map(({ name: group, versions }) => ({
+        metadata: { name: group, creationTimestamp: null },
+        versions: versions.map(({ version: groupVersion, definitions, remote }) => ({
+          version: groupVersion,
+          resources: remote
+            ? described(remote.told?.resources ?? [], group, groupVersion)
+            : definitions.flatMap((definition) => described(listedOf(definition, handlers), group, groupVersion)),
+          freshness: remote && !remote.isAvailable ? "Stale" : "Current",
+        })),
       })),
-    })),
   };
+}
+
+/** Resources with their subresources below them. */
+function described(listed: readonly ListedResource[], group: string, version: string): unknown[] {
+  const kindOf = (one: ListedResource) => ({
+    group: one.group || group,
+    version: one.version || version,
+    kind: one.kind,
+  });
+  return listed
+    .filter(({ name }) => !name.includes("/"))
+    .map((main) => {
+      const below = listed.filter(({ name }) => name.startsWith(`${main.name}/`));
+      return {
+        resource: main.name,
+        responseKind: kindOf(main),
+        scope: main.namespaced ? "Namespaced" : "Cluster",
+        singularResource: main.singularName,
+        verbs: main.verbs,
+        ...(main.shortNames ? { shortNames: main.shortNames } : {}),
+        ...(main.categories ? { categories: main.categories } : {}),
+        ...(below.length > 0
+          ? {
+              subresources: below.map((one) => ({
+                subresource: one.name.slice(main.name.length + 1),
+                responseKind: kindOf(one),
+                verbs: one.verbs,
+              })),
+            }
+          : {}),
+      };
+    });
 }

@@ -8,7 +8,10 @@ import type { ApiRequest } from "../request.ts";
 import { failure, methodNotAllowed } from "../status.ts";
 import { statusAnswer } from "../answer.ts";
 import type { SubresourceHandler } from "../subresources.ts";
+import type { Remotes } from "../aggregation/remotes.ts";
+import type { Services } from "../scope.ts";
 import { aggregated } from "./aggregated.ts";
+import { type CatalogGroup, catalogOf } from "./catalog.ts";
 import { resourceList } from "./resource-list.ts";
 
 interface Made {
@@ -18,15 +21,22 @@ interface Made {
 
 export class Discovery {
   readonly #registry: Registry;
+  readonly #remotes: Remotes;
   readonly #handlers: ReadonlyMap<string, SubresourceHandler>;
   readonly #serverAddress: () => string;
   /** Answers are kept until a definition comes or goes. */
   #made = new Map<string, Made>();
-  #madeFor = -1;
+  #madeFor = "";
+  #catalog: readonly CatalogGroup[] = [];
 
-  constructor(registry: Registry, handlers: ReadonlyMap<string, SubresourceHandler>, serverAddress: () => string) {
+  constructor(
+    { registry, subresources }: Pick<Services, "registry" | "subresources">,
+    remotes: Remotes,
+    serverAddress: () => string,
+  ) {
     this.#registry = registry;
-    this.#handlers = handlers;
+    this.#remotes = remotes;
+    this.#handlers = subresources;
     this.#serverAddress = serverAddress;
   }
 
@@ -50,13 +60,9 @@ export class Discovery {
       paths: [
         "/api",
         "/apis",
-        ...this.#registry
-          .groups()
-          .flatMap((group) =>
-            this.#registry
-              .versions(group)
-              .map((version) => (group === "" ? `/api/${version}` : `/apis/${group}/${version}`)),
-          ),
+        ...this.#groups().flatMap(({ name, versions }) =>
+          versions.map(({ version }) => (name === "" ? `/api/${version}` : `/apis/${name}/${version}`)),
+        ),
         "/healthz",
         "/livez",
         "/metrics",
@@ -73,7 +79,7 @@ export class Discovery {
     if (version) {
       const type = `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
       return this.#send(request, `${root}:${version}`, type, () =>
-        aggregated(this.#registry, this.#handlers, root, version),
+        aggregated(this.#groups(), this.#handlers, root, version),
       );
     }
     if (root === "api")
@@ -85,19 +91,19 @@ export class Discovery {
     return this.#send(request, "apis", "application/json", () => ({
       kind: "APIGroupList",
       apiVersion: "v1",
-      groups: this.#registry
-        .groups()
-        .filter((group) => group !== "")
-        .map((group) => this.#groupOf(group)),
+      groups: this.#groups()
+        .filter(({ name }) => name !== "")
+        .map(groupOf),
     }));
   }
 
   #group(request: ApiRequest, group: string): Answer {
-    if (this.#registry.versions(group).length === 0) return pageNotFound();
+    const found = this.#groups().find(({ name }) => name === group);
+    if (!found) return pageNotFound();
     return this.#send(request, `group:${group}`, "application/json", () => ({
       kind: "APIGroup",
       apiVersion: "v1",
-      ...this.#groupOf(group),
+      ...groupOf(found),
     }));
   }
 
@@ -109,18 +115,19 @@ export class Discovery {
     );
   }
 
-  #groupOf(group: string) {
-    const versions = this.#registry
-      .versions(group)
-      .map((version) => ({ groupVersion: `${group}/${version}`, version }));
-    return { name: group, versions, preferredVersion: versions[0] };
+  /** Brings what is kept in line with what is served now. */
+  #groups(): readonly CatalogGroup[] {
+    const state = `${this.#registry.generation}/${this.#remotes.generation}`;
+    if (this.#madeFor !== state) {
+      this.#made = new Map();
+      this.#catalog = catalogOf(this.#registry, this.#remotes.all());
+      this.#madeFor = state;
+    }
+    return this.#catalog;
   }
 
   #send(request: ApiRequest, key: string, type: string, make: () => unknown): Answer {
-    if (this.#madeFor !== this.#registry.generation) {
-      this.#made = new Map();
-      this.#madeFor = this.#registry.generation;
-    }
+    this.#groups();
     let made = this.#made.get(key);
     if (!made) {
       const body = `${JSON.stringify(make())}\n`;
@@ -134,6 +141,11 @@ export class Discovery {
     answer.headers.vary = "Accept";
     return answer;
   }
+}
+
+function groupOf({ name, versions }: CatalogGroup) {
+  const shown = versions.map(({ version }) => ({ groupVersion: `${name}/${version}`, version }));
+  return { name, versions: shown, preferredVersion: shown[0] };
 }
 
 function pageNotFound(): Answer {

@@ -1,5 +1,6 @@
 // Discovery, per group and version: which resources there are and what can be done with them.
 
+import { createHash } from "node:crypto";
 import { allVerbs, groupVersion, type ResourceDefinition } from "../../resources/definition.ts";
 import type { SubresourceHandler } from "../subresources.ts";
 
@@ -29,6 +30,7 @@ export function listedOf(definition: ResourceDefinition, handlers: Handlers): Li
     verbs: [...(definition.verbs ?? allVerbs)].sort(),
     ...(definition.shortNames ? { shortNames: [...definition.shortNames] } : {}),
     ...(definition.categories ? { categories: [...definition.categories] } : {}),
+    ...(isStored(definition) ? { storageVersionHash: storageVersionHash(definition) } : {}),
   };
   const below: ListedResource[] = [];
   const add = (name: string, verbs: readonly string[], shows?: SubresourceHandler["shows"]) => {
@@ -54,6 +56,18 @@ export function listedOf(definition: ResourceDefinition, handlers: Handlers): Li
     add(id.slice(prefix.length), handler.verbs, handler.shows);
   }
   return [main, ...below.sort((a, b) => (a.name < b.name ? -1 : 1))];
+}
+
+/** What is only answered can be posted or listed, not both. */
+function isStored({ verbs = allVerbs }: ResourceDefinition): boolean {
+  return verbs.includes("list") && verbs.includes("delete");
+}
+
+/** Two that have the same are stored in the same form. */
+function storageVersionHash({ group, version, kind, storedAs }: ResourceDefinition): string {
+  const stored = storedAs ?? { group, version };
+  const text = `${stored.group}/${stored.version}/${kind}`;
+  return createHash("sha256").update(text).digest().subarray(0, 8).toString("base64");
 }
 
 export function resourceList(definitions: readonly ResourceDefinition[], handlers: Handlers): unknown {

@@ -105,7 +105,7 @@ function readModel(path: string, validator: string, aliases: ReadonlyMap<string,
 }
 
 const typeMetaTexts: Record<string, string> = {
-  apiVersion: "The group and version that this object is written in.",
+  apiVersion: "APIVersion defines the group and version that this object is written in.",
   kind: "The kind of this object.",
 };
 

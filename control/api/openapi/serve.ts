@@ -1,9 +1,12 @@
-// Answers /openapi/v3 and /openapi/v2 from the documents that the set-up made; custom resources add theirs.
+// Answers /openapi/v3 and /openapi/v2 from the documents that the set-up made; custom resources and other servers add theirs.
 
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
+import type { UserInfo } from "../../../plugins/kit/admission.ts";
+import { passToRemote } from "../aggregation/pass.ts";
+import type { RemoteDocuments } from "../aggregation/remote-documents.ts";
 import { type Answer, bytesAnswer, jsonAnswer } from "../answer.ts";
 import { parseMediaType } from "../media-type.ts";
 import type { ApiRequest } from "../request.ts";
@@ -23,18 +26,25 @@ const v2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 export class OpenApi {
   readonly #folder: string;
   readonly #custom: CustomDocuments;
+  readonly #remote: RemoteDocuments;
   #index: Record<string, string> | undefined;
 
-  constructor(folder: string, custom: CustomDocuments) {
+  constructor(folder: string, custom: CustomDocuments, remote: RemoteDocuments) {
     this.#folder = folder;
     this.#custom = custom;
+    this.#remote = remote;
   }
 
   /** Undefined for other paths, and for documents that are not there. */
-  answer(request: ApiRequest): Answer | undefined {
+  answer(request: ApiRequest, user: UserInfo): Answer | Promise<Answer> | undefined {
     const { path } = request;
     if (path === "/openapi/v3" || path === "/openapi/v3/") return this.#root();
-    if (path.startsWith("/openapi/v3/")) return this.#version3(request, decodeURIComponent(path.slice(12)));
+    if (path.startsWith("/openapi/v3/")) {
+      const wanted = decodeURIComponent(path.slice(12));
+      const remote = this.#remote.find(wanted);
+      if (remote) return passToRemote(remote, request, user, { signal: request.signal });
+      return this.#version3(request, wanted);
+    }
     if (path === "/openapi/v2") return this.#version2(request);
     return undefined;
   }
@@ -50,6 +60,7 @@ export class OpenApi {
   #root(): Answer {
     const hashes = new Map(Object.entries(this.#builtins()));
     for (const [path, state] of this.#custom.paths()) hashes.set(path, hashOf(state + (hashes.get(path) ?? "")));
+    for (const [path, hash] of this.#remote.paths()) hashes.set(path, hash);
     const paths = Object.fromEntries(
       [...hashes].map(([path, hash]) => [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` }]),
     );
@@ -66,16 +77,26 @@ export class OpenApi {
     return answer;
   }
 
-  #version2(request: ApiRequest): Answer | undefined {
+  #version2(request: ApiRequest): Answer | Promise<Answer> | undefined {
     const types = (request.headers.get("accept") ?? "").split(",").map((one) => parseMediaType(one).type);
     const asProtobuf = types.some((type) => type.includes("proto-openapi.spec.v2"));
     const name = asProtobuf ? "v2.pb.gz" : "v2.json.gz";
     const type = asProtobuf ? v2Protobuf : "application/json";
     const file = join(this.#folder, name);
-    if (this.#custom.paths().size === 0 || !existsSync(file)) return this.#file(request, name, type);
-    const builtin = gunzipSync(readFileSync(file));
-    const added = this.#custom.addedToV2();
-    return bytesAnswer(asProtobuf ? [builtin, encodeV2(added)] : withAdded(builtin.toString("utf8"), added), 200, type);
+    const isPlain = this.#custom.paths().size === 0 && this.#remote.isEmpty;
+    if (isPlain || !existsSync(file)) return this.#file(request, name, type);
+    const answer = (added: ReturnType<CustomDocuments["addedToV2"]>) => {
+      const builtin = gunzipSync(readFileSync(file));
+      const body = asProtobuf ? [builtin, encodeV2(added)] : withAdded(builtin.toString("utf8"), added);
+      return bytesAnswer(body, 200, type);
+    };
+    const own = this.#custom.addedToV2();
+    if (this.#remote.isEmpty) return answer(own);
+    return this.#remote
+      .addedToV2({ signal: request.signal })
+      .then(({ paths, definitions }) =>
+        answer({ paths: { ...paths, ...own.paths }, definitions: { ...definitions, ...own.definitions } }),
+      );
   }
 
   /** The files are kept compressed and mostly sent so; they are read each time, which is rare. */
@@ -95,10 +116,14 @@ export class OpenApi {
 function withAdded(document: string, added: ReturnType<CustomDocuments["addedToV2"]>): string {
   const mark = '"paths":{';
   const pathsAt = document.indexOf(mark) + mark.length;
-  const paths = JSON.stringify(added.paths).slice(1, -1);
-  const definitions = JSON.stringify(added.definitions).slice(1, -1);
-  return `${document.slice(0, pathsAt)}${paths},${document.slice(pathsAt, -2)},${definitions}}}`;
+  const paths = Object.entries(added.paths).map(field);
+  const definitions = Object.entries(added.definitions).map(field);
+  const before = paths.map((text) => `${text},`).join("");
+  const behind = definitions.map((text) => `,${text}`).join("");
+  return `${document.slice(0, pathsAt)}${before}${document.slice(pathsAt, -2)}${behind}}}`;
 }
+
+const field = ([name, value]: [string, unknown]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`;
 
 function hashOf(text: string): string {
   return createHash("sha512").update(text).digest("hex").toUpperCase();

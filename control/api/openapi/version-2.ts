@@ -52,13 +52,19 @@ export function schemaV2(schema: StructuralSchema): Json {
   const isNullable = result.nullable === true;
   for (const name of ["nullable", "anyOf", "allOf", "oneOf", "not"]) delete result[name];
   if (isNullable) delete result.type;
-  if (isNullable || result["x-kubernetes-preserve-unknown-fields"]) return result;
+  const keepsUnknown = result["x-kubernetes-preserve-unknown-fields"] === true;
+  // kubectl reads neither lists without items nor objects with a type and fields that nobody knows.
+  if (keepsUnknown || (result.type === "array" && !isSchema(items))) delete result.type;
+  if (isNullable || keepsUnknown) return result;
   if (isSchema(items)) result.items = schemaV2(items);
   if (isSchema(additionalProperties)) result.additionalProperties = schemaV2(additionalProperties);
-  if (isSchema(properties))
-    result.properties = Object.fromEntries(
-      Object.entries(properties as Record<string, StructuralSchema>).map(([name, one]) => [name, schemaV2(one)]),
-    );
+  if (isSchema(properties)) {
+    const below = properties as Record<string, StructuralSchema>;
+    result.properties = Object.fromEntries(Object.entries(below).map(([name, one]) => [name, schemaV2(one)]));
+    const kept = ((result.required as string[] | undefined) ?? []).filter((name) => below[name]?.nullable !== true);
+    if (kept.length > 0) result.required = kept;
+    else delete result.required;
+  }
   return result;
 }
 

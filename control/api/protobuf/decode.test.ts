@@ -2,7 +2,8 @@ import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import fc from "fast-check";
 import t from "tap";
 import { decodeProtobuf } from "./decode.ts";
-import { messageOf } from "./schema.ts";
+import { fields } from "./fields.ts";
+import { messageById, messageOf } from "./schema.ts";
 
 type Part = (writer: BinaryWriter) => void;
 const text =
@@ -103,6 +104,47 @@ t.test("decodeProtobuf() reads bytes, quantities, times and lists in messages", 
   });
 });
 
+t.test("decodeProtobuf() reads definitions of custom resources with their schemas", async (t) => {
+  const truth: Part = (writer) => writer.tag(1, WireType.Varint).bool(true);
+  const property = (name: string, ...parts: Part[]) => message(29, text(1, name), message(2, ...parts));
+  const schema = message(
+    1,
+    text(5, "object"),
+    property("size", text(5, "integer"), message(8, text(1, "3"))),
+    property("list", text(5, "array"), message(24, message(1, text(5, "string")))),
+    property("any", text(5, "object"), message(30, truth)),
+    message(44, text(1, "self.size > 1"), text(2, "")),
+  );
+  const version = message(7, text(1, "v1"), message(4, schema), message(5, message(1)));
+  const definition = envelope(
+    "apiextensions.k8s.io/v1",
+    "CustomResourceDefinition",
+    message(2, text(1, "a.b"), version),
+  );
+  t.match(decodeProtobuf(definition), {
+    spec: {
+      group: "a.b",
+      versions: [
+        {
+          name: "v1",
+          subresources: { status: {} },
+          schema: {
+            openAPIV3Schema: {
+              type: "object",
+              properties: {
+                size: { type: "integer", default: 3 },
+                list: { type: "array", items: { type: "string" } },
+                any: { additionalProperties: true },
+              },
+              "x-kubernetes-validations": [{ rule: "self.size > 1" }],
+            },
+          },
+        },
+      ],
+    },
+  });
+});
+
 t.test("decodeProtobuf() keeps odd keys as data", async (t) => {
   const map = decodeProtobuf(envelope("v1", "ConfigMap", message(2, text(1, "__proto__"), text(2, "x"))));
   t.equal(JSON.stringify(map.data), '{"__proto__":"x"}');
@@ -133,7 +175,32 @@ t.test("messageOf() knows every kind a typed client may send", async (t) => {
     ["autoscaling/v1", "Scale"],
     ["authentication.k8s.io/v1", "TokenRequest"],
     ["batch/v1", "CronJob"],
+    ["apiregistration.k8s.io/v1", "APIService"],
   ]) {
     t.ok(messageOf(apiVersion ?? "", kind ?? ""), `${kind}`);
+  }
+});
+
+t.test("every message that a field refers to is there", async (t) => {
+  const known = new Set<string>();
+  const visit = (id: string, message: ReturnType<typeof messageById>) => {
+    t.ok(message, id);
+    for (const { type } of message?.values() ?? []) {
+      if (type.length === 1 || known.has(type)) continue;
+      known.add(type);
+      visit(type, messageById(type));
+    }
+  };
+  for (const line of fields
+    .trim()
+    .split("\n")
+    .filter((one) => one.startsWith("="))) {
+    const [, home = ""] = line.split(" ");
+    const own = fields.slice(fields.indexOf(line) + line.length + 1).split("\n= ")[0] ?? "";
+    for (const name of own
+      .trim()
+      .split("\n")
+      .map((one) => one.split(":")[0] ?? ""))
+      visit(`${home}.${name}`, messageById(`${home}.${name}`));
   }
 });

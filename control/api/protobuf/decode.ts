@@ -142,8 +142,16 @@ function readValue(reader: BinaryReader, type: string, depth: number): unknown {
   const message = messageById(type);
   if (!message) throw new Fault("internal", `no message is called ${type}`);
   const length = reader.uint32();
-  return readMessage(reader, reader.pos + length, message, depth + 1);
+  const object = readMessage(reader, reader.pos + length, message, depth + 1);
+  return choices[type]?.(object) ?? object;
 }
+
+/** Messages that stand for one of several things, which JSON writes as such. */
+const choices: Record<string, (object: JsonObject) => unknown> = {
+  "apiextensions/v1.JSONSchemaPropsOrArray": ({ JSONSchemas, Schema }) => JSONSchemas ?? Schema,
+  "apiextensions/v1.JSONSchemaPropsOrBool": ({ Schema, Allows }) => Schema ?? Allows ?? false,
+  "apiextensions/v1.JSONSchemaPropsOrStringArray": ({ Property, Schema }) => Property ?? Schema,
+};
 
 /** A small message by field numbers; the last value of each counts. */
 function numbered(

@@ -30,6 +30,35 @@ ValidatingWebhookConfiguration: 1metadata:meta/v1.ObjectMeta 2webhooks:*Validati
 Validation: 1expression?:s 2message:s 3reason?:s 4messageExpression:s
 Variable: 1name?:s 2expression?:s
 WebhookClientConfig: 1service?:ServiceReference 2caBundle:y 3url?:s
+= apiextensions/v1 apiextensions.k8s.io/v1
+CustomResourceColumnDefinition: 1name?:s 2type?:s 3format:s 4description:s 5priority:i 6jsonPath?:s
+CustomResourceConversion: 1strategy?:s 2webhook?:WebhookConversion
+CustomResourceDefinition: 1metadata:meta/v1.ObjectMeta 2spec?:CustomResourceDefinitionSpec 3status:CustomResourceDefinitionStatus
+CustomResourceDefinitionCondition: 1type?:s 2status:s 3lastTransitionTime:T 4reason:s 5message:s
+CustomResourceDefinitionNames: 1plural?:s 2singular:s 3shortNames:*s 4kind?:s 5listKind:s 6categories:*s
+CustomResourceDefinitionSpec: 1group?:s 3names?:CustomResourceDefinitionNames 4scope?:s 7versions?:*CustomResourceDefinitionVersion 9conversion?:CustomResourceConversion 10preserveUnknownFields:b
+CustomResourceDefinitionStatus: 1conditions?:*CustomResourceDefinitionCondition 2acceptedNames?:CustomResourceDefinitionNames 3storedVersions?:*s
+CustomResourceDefinitionVersion: 1name?:s 2served?:b 3storage?:b 7deprecated:b 8deprecationWarning?:s 4schema?:CustomResourceValidation 5subresources?:CustomResourceSubresources 6additionalPrinterColumns:*CustomResourceColumnDefinition 9selectableFields:*SelectableField
+CustomResourceSubresourceScale: 1specReplicasPath?:s 2statusReplicasPath?:s 3labelSelectorPath?:s
+CustomResourceSubresourceStatus:
+CustomResourceSubresources: 1status:CustomResourceSubresourceStatus 2scale?:CustomResourceSubresourceScale
+CustomResourceValidation: 1openAPIV3Schema?:JSONSchemaProps
+ExternalDocumentation: 1description:s 2url:s
+JSONSchemaProps: 1id:s 2$schema:s 3$ref?:s 4description:s 5type:s 6format:s 7title:s 8default?:R 9maximum?:d 10exclusiveMaximum:b 11minimum?:d 12exclusiveMinimum:b 13maxLength?:i 14minLength?:i 15pattern:s 16maxItems?:i 17minItems?:i 18uniqueItems:b 19multipleOf?:d 20enum:*R 21maxProperties?:i 22minProperties?:i 23required:*s 24items?:JSONSchemaPropsOrArray 25allOf:*JSONSchemaProps 26oneOf:*JSONSchemaProps 27anyOf:*JSONSchemaProps 28not?:JSONSchemaProps 29properties:%JSONSchemaProps 30additionalProperties?:JSONSchemaPropsOrBool 31patternProperties:%JSONSchemaProps 32dependencies:%JSONSchemaPropsOrStringArray 33additionalItems?:JSONSchemaPropsOrBool 34definitions:%JSONSchemaProps 35externalDocs?:ExternalDocumentation 36example?:R 37nullable:b 38x-kubernetes-preserve-unknown-fields?:b 39x-kubernetes-embedded-resource:b 40x-kubernetes-int-or-string:b 41x-kubernetes-list-map-keys:*s 42x-kubernetes-list-type?:s 43x-kubernetes-map-type?:s 44x-kubernetes-validations:*ValidationRule
+JSONSchemaPropsOrArray: 1Schema?:JSONSchemaProps 2JSONSchemas?:*JSONSchemaProps
+JSONSchemaPropsOrBool: 1Allows?:b 2Schema?:JSONSchemaProps
+JSONSchemaPropsOrStringArray: 1Schema?:JSONSchemaProps 2Property?:*s
+SelectableField: 1jsonPath?:s
+ServiceReference: 1namespace?:s 2name?:s 3path?:s 4port?:i
+ValidationRule: 1rule?:s 2message:s 3messageExpression:s 4reason?:s 5fieldPath:s 6optionalOldSelf?:b
+WebhookClientConfig: 3url?:s 1service?:ServiceReference 2caBundle:y
+WebhookConversion: 2clientConfig?:WebhookClientConfig 3conversionReviewVersions?:*s
+= apiregistration/v1 apiregistration.k8s.io/v1
+APIService: 1metadata:meta/v1.ObjectMeta 2spec:APIServiceSpec 3status:APIServiceStatus
+APIServiceCondition: 1type?:s 2status:s 3lastTransitionTime:T 4reason:s 5message:s
+APIServiceSpec: 1service?:ServiceReference 2group:s 3version:s 4insecureSkipTLSVerify:b 5caBundle:y 7groupPriorityMinimum?:i 8versionPriority?:i
+APIServiceStatus: 1conditions:*APIServiceCondition
+ServiceReference: 1namespace:s 2name:s 3port?:i
 = apps/v1 apps/v1
 ControllerRevision: 1metadata:meta/v1.ObjectMeta 2data:R 3revision?:i
 DaemonSet: 1metadata:meta/v1.ObjectMeta 2spec:DaemonSetSpec 3status:DaemonSetStatus

@@ -2,6 +2,7 @@
 // wrong type are refused, and quantities get their canonical form, as a decoder of typed objects would do.
 
 import { isFault } from "../../../plugins/kit/fault.ts";
+import { base64Problem } from "./base64.ts";
 import { formatQuantity, parseQuantity } from "../../../plugins/kit/quantity.ts";
 import type { CompactField } from "../openapi/compact.ts";
 import type { Schemas } from "./schemas.ts";
@@ -82,8 +83,9 @@ function visitType(value: unknown, name: string, path: string, schemas: Schemas,
 
 function visitScalar(value: unknown, kind: string, path: string, decoding: Decoding): unknown {
   switch (kind) {
-    case "s":
     case "y":
+      return bytes(value, path, decoding);
+    case "s":
       return typeof value === "string" ? value : wrong(value, path, kind, decoding);
     case "i":
       return typeof value === "number" && Number.isInteger(value) ? value : wrong(value, path, kind, decoding);
@@ -103,6 +105,13 @@ function visitScalar(value: unknown, kind: string, path: string, decoding: Decod
     default:
       return value;
   }
+}
+
+function bytes(value: unknown, path: string, decoding: Decoding): unknown {
+  if (typeof value !== "string") return wrong(value, path, "y", decoding);
+  const at = base64Problem(value);
+  if (at !== undefined) decoding.problem ??= `illegal base64 data at input byte ${at}`;
+  return value;
 }
 
 function quantity(value: unknown, path: string, decoding: Decoding): unknown {

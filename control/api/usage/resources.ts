@@ -54,7 +54,9 @@ export function usageResources({ connector, cache, clock }: UsageOptions): [stri
         summariesOfAll.flatMap((summary) => (summary?.pods ?? []).map((pod) => [pod.podRef.uid, pod] as const)),
       );
       return pods.flatMap((pod) => {
-        const used = byUid.get(pod.metadata.uid ?? "")?.containers ?? [];
+        // A kubelet knows a static pod by its own uid, which the pod's mirror bears as an annotation.
+        const staticUid = pod.metadata.annotations?.["kubernetes.io/config.mirror"] ?? "";
+        const used = (byUid.get(pod.metadata.uid ?? "") ?? byUid.get(staticUid))?.containers ?? [];
         const containers = used.flatMap((one) => {
           const usage = usageOf(one);
           return usage ? [{ name: one.name, usage }] : [];

@@ -12,8 +12,8 @@ import { objectAnswer } from "../forms.ts";
 import { beginCreate, checkLater, claimKind, claimNamespace, finishCreate } from "../lifecycle.ts";
 import { writeOptions } from "../options.ts";
 import { type Scope, toStored } from "../scope.ts";
-import { alreadyExists, invalidObject, methodNotAllowed } from "../status.ts";
-import { entryAnswer } from "./get.ts";
+import { alreadyExists, badRequest, invalidObject, methodNotAllowed } from "../status.ts";
+import { writtenAnswer } from "./get.ts";
 import { invalid } from "../../resources/field-error.ts";
 import { generateName } from "../name.ts";
 
@@ -47,6 +47,8 @@ export async function storeNew(
   finishCreate(scope, object);
   await checkLater(scope, object);
   await validate(scope, admitted);
+  // Last: who may not create such an object is told that first.
+  if (object.metadata.resourceVersion) throw badRequest("resourceVersion should not be set on objects to be created");
   const ref = storageOf(definition);
   const isGenerated =
     Boolean(object.metadata.generateName) && object.metadata.name?.startsWith(object.metadata.generateName ?? "");
@@ -60,11 +62,11 @@ export async function storeNew(
           throw alreadyExists(definition, name);
         return objectAnswer(scope, () => object, undefined, 201);
       }
-      const stored = toStored(definition, object);
+      const stored = await toStored(definition, object, scope.call);
       const entry = await services.storage.create(ref, object.metadata.namespace ?? "", name, stored, scope.call);
       if (entry) {
         reservation?.keep();
-        return entryAnswer(scope, entry, 201);
+        return await writtenAnswer(scope, entry, 201);
       }
     } catch (error) {
       reservation?.undo();

@@ -5,7 +5,7 @@ import { groupVersion, listKindOf } from "../../resources/definition.ts";
 import { isFault } from "../../../plugins/kit/fault.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import { deleteOptions } from "../options.ts";
-import { objectOf, type Scope } from "../scope.ts";
+import { objectOf, type Scope, shownEntry } from "../scope.ts";
 import { removeEntry } from "./delete.ts";
 import { pageOf } from "./list.ts";
 
@@ -30,7 +30,7 @@ export async function deleteCollection(scope: Scope): Promise<Answer> {
       };
       try {
         const outcome = await removeEntry(one, options);
-        items[index] = objectOf(definition, outcome?.entry ?? entry);
+        items[index] = objectOf(definition, outcome ? await shownEntry(definition, outcome.entry, scope.call) : entry);
       } catch (error) {
         // Someone else deleted it first: that is what was wanted.
         if (!isFault(error, "not-found")) throw error;

@@ -10,9 +10,9 @@ import { type Answer, jsonAnswer } from "../answer.ts";
 import { objectAnswer } from "../forms.ts";
 import { timestamp } from "../lifecycle.ts";
 import { type DeleteOptions, deleteOptions } from "../options.ts";
-import { copyOf, objectOf, type Scope, toStored } from "../scope.ts";
+import { copyOf, objectOf, type Scope, shownEntry, toStored } from "../scope.ts";
 import { conflict, notFound } from "../status.ts";
-import { entryAnswer, scopeNamespace } from "./get.ts";
+import { scopeNamespace, writtenAnswer } from "./get.ts";
 
 export async function deleteObject(scope: Scope): Promise<Answer> {
   const options = await deleteOptions(scope.request);
@@ -29,7 +29,7 @@ async function deleteByOptions(scope: Scope, options: DeleteOptions): Promise<An
     const object = outcome.dryObject;
     return objectAnswer(scope, () => object, undefined);
   }
-  return entryAnswer(scope, outcome.entry, 200);
+  return writtenAnswer(scope, outcome.entry, 200);
 }
 
 function successStatus(definition: ResourceDefinition, entry: Entry): unknown {
@@ -61,13 +61,14 @@ export async function removeEntry(scope: Scope, options: DeleteOptions): Promise
     storageOf(definition),
     scopeNamespace(scope),
     scope.name,
-    async (current) => {
+    async (stored) => {
+      const current = await shownEntry(definition, stored, scope.call);
       const previous = objectOf(definition, current);
       checkPreconditions(scope, previous, options);
       const admitted = { operation: "DELETE" as const, oldObject: previous, options: options.raw };
       await mutate(scope, admitted);
       await validate(scope, admitted);
-      const change = deletionOf(scope, copyOf(definition, current), options);
+      const change = await deletionOf(scope, copyOf(definition, current), options);
       if (!scope.dryRun) return change;
       dry = change;
       return { do: "nothing" };
@@ -80,7 +81,8 @@ export async function removeEntry(scope: Scope, options: DeleteOptions): Promise
   return { entry: result.entry, isGone: result.deleted };
 }
 
-function checkPreconditions(scope: Scope, object: KubeObject, { preconditions }: DeleteOptions): void {
+/** Throws where the object is not the one, or not as, the caller asked to delete. */
+export function checkPreconditions(scope: Scope, object: KubeObject, { preconditions }: DeleteOptions): void {
   const { uid, resourceVersion } = preconditions;
   const name = object.metadata.name ?? "";
   if (uid !== undefined && uid !== object.metadata.uid)
@@ -98,7 +100,7 @@ function checkPreconditions(scope: Scope, object: KubeObject, { preconditions }:
 }
 
 /** What a deletion makes of the object now. */
-function deletionOf(scope: Scope, object: KubeObject, options: DeleteOptions): Change {
+async function deletionOf(scope: Scope, object: KubeObject, options: DeleteOptions): Promise<Change> {
   const { definition } = scope;
   const { metadata } = object;
   setDependentsFinalizer(definition, object, options);
@@ -111,17 +113,17 @@ function deletionOf(scope: Scope, object: KubeObject, options: DeleteOptions): C
     metadata.deletionGracePeriodSeconds = grace;
     if (definition.hasGeneration && metadata.generation) metadata.generation++;
     definition.prepareDelete?.(object);
-    return { do: "put", object: toStored(definition, object) };
+    return { do: "put", object: await toStored(definition, object, scope.call) };
   }
   // Deletion has begun: it may only be made to end sooner.
   const before = metadata.deletionGracePeriodSeconds ?? 0;
   if (grace === 0 && !isHeld) return { do: "delete" };
   if (options.gracePeriodSeconds === undefined || grace >= before)
-    return { do: "put", object: toStored(definition, object) };
+    return { do: "put", object: await toStored(definition, object, scope.call) };
   const began = Date.parse(metadata.deletionTimestamp) - before * 1000;
   metadata.deletionTimestamp = timestamp(Math.max(now, began + grace * 1000));
   metadata.deletionGracePeriodSeconds = grace;
-  return { do: "put", object: toStored(definition, object) };
+  return { do: "put", object: await toStored(definition, object, scope.call) };
 }
 
 const orphan = "orphan";

@@ -5,7 +5,7 @@ import { localKey } from "../../storage/keys.ts";
 import type { Entry } from "../../storage/entry.ts";
 import type { Answer } from "../answer.ts";
 import { objectAnswer } from "../forms.ts";
-import { objectOf, type Scope } from "../scope.ts";
+import { objectOf, type Scope, shownEntry } from "../scope.ts";
 import { badRequest, notFound, tooLargeVersion } from "../status.ts";
 
 /** How long a version that is not there yet is waited for. */
@@ -16,14 +16,14 @@ export async function getObject(scope: Scope): Promise<Answer> {
   return entryAnswer(scope, entry, 200);
 }
 
-/** The entry that the request names. A write is answered when the cache shows it, so this is never older than one before. */
+/** The entry that the request names, as its version shows it. A write is answered when the cache shows it, so this is never older than one before. */
 export async function findEntry(scope: Scope): Promise<Entry> {
   const { definition, services } = scope;
   const asked = scope.request.method === "GET" ? scope.request.query.get("resourceVersion") : null;
   if (asked !== null && asked !== "") await notOlderThan(scope, asked);
   const entry = services.cache.cache(storageOf(definition)).get(localKey(scopeNamespace(scope), scope.name));
   if (!entry) throw notFound(definition, scope.name);
-  return entry;
+  return definition.conversion ? shownEntry(definition, entry, scope.call) : entry;
 }
 
 /** Where the object lives: cluster-wide ones have no namespace, whatever the path says. */
@@ -49,7 +49,12 @@ export async function notOlderThan(scope: Scope, resourceVersion: string): Promi
   return revision;
 }
 
-export function entryAnswer(scope: Scope, entry: Entry, status: number): Answer {
+/** For an entry that was just written. */
+export async function writtenAnswer(scope: Scope, entry: Entry, status: number): Promise<Answer> {
+  return entryAnswer(scope, await shownEntry(scope.definition, entry, scope.call), status);
+}
+
+function entryAnswer(scope: Scope, entry: Entry, status: number): Answer {
   const { definition } = scope;
   return objectAnswer(
     scope,

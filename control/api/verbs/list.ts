@@ -8,7 +8,7 @@ import { firstAtOrAfter, inNamespace } from "../../storage/resource-cache.ts";
 import { type Answer, bytesAnswer } from "../answer.ts";
 import { isPretty, typeOf, valueAnswer } from "../forms.ts";
 import { type Wanted, wantedForm } from "../media-type.ts";
-import { objectOf, type Scope } from "../scope.ts";
+import { objectOf, type Scope, shownEntries } from "../scope.ts";
 import { selectionOf } from "../selection.ts";
 import { type Snapshot, snapshotFor } from "../snapshots.ts";
 import { badRequest } from "../status.ts";
@@ -59,12 +59,18 @@ export async function pageOf(scope: Scope): Promise<Page> {
   const token = query.get("continue") ?? "";
   const snapshot = await snapshotOf(scope, token);
   const selection = selectionOf(scope);
-  const all = candidates(scope, snapshot.entries, selection.name);
+  const { definition, call } = scope;
+  const stored = candidates(scope, snapshot.entries, selection.name);
+  // A selector must see what the client would see; without one, what is not on the page need not be converted.
+  const all = selection.matches && definition.conversion ? await shownEntries(definition, stored, call) : stored;
   const from = snapshot.after === "" ? 0 : firstAtOrAfter(all, `${snapshot.after}\0`);
   const entries: Entry[] = [];
   let index = from;
   if (!selection.matches && limit === 0 && from === 0)
-    return { entries: all, metadata: { resourceVersion: String(snapshot.revision) } };
+    return {
+      entries: await shownEntries(definition, all, call),
+      metadata: { resourceVersion: String(snapshot.revision) },
+    };
   for (; index < all.length; index++) {
     const entry = all[index] as Entry;
     if (selection.matches && !selection.matches(entry)) continue;
@@ -77,7 +83,7 @@ export async function pageOf(scope: Scope): Promise<Page> {
     metadata.continue = snapshot.tokenAfter(last.key);
     if (!selection.matches) metadata.remainingItemCount = all.length - index;
   }
-  return { entries, metadata };
+  return { entries: all === stored ? await shownEntries(definition, entries, call) : entries, metadata };
 }
 
 /** The entries that may be selected: one, where its name is asked for. */

@@ -22,10 +22,10 @@ import {
   keepStatus,
 } from "../lifecycle.ts";
 import { writeOptions } from "../options.ts";
-import { copyOf, objectOf, type Scope, toStored } from "../scope.ts";
+import { copyOf, objectOf, type Scope, shownEntry, toStored } from "../scope.ts";
 import { badRequest, notFound } from "../status.ts";
 import { storeNew } from "./create.ts";
-import { entryAnswer, scopeNamespace } from "./get.ts";
+import { scopeNamespace, writtenAnswer } from "./get.ts";
 
 export interface Update {
   /** Makes the next state; it owns neither `previous` nor anything in it. May be called more than once. */
@@ -67,14 +67,15 @@ export async function updateObject(scope: Scope, update: Update): Promise<Answer
       storageOf(definition),
       scopeNamespace(scope),
       scope.name,
-      async (current) => {
+      async (stored) => {
         undo?.();
         undo = undefined;
+        const current = await shownEntry(definition, stored, scope.call);
         const made = await makeNext(scope, update, current);
         const reservation = definition.reserve?.(made, objectOf(definition, current));
         undo = reservation?.undo;
         keep = reservation?.keep;
-        const change = changeTo(definition, made);
+        const change = await changeTo(scope, made);
         if (!scope.dryRun) return change;
         reservation?.undo();
         dryObject = made;
@@ -86,14 +87,14 @@ export async function updateObject(scope: Scope, update: Update): Promise<Answer
     if (dryObject) return objectAnswer(scope, () => dryObject as KubeObject, undefined, 200);
     keep?.();
     undo = undefined;
-    return entryAnswer(scope, result.entry, 200);
+    return await writtenAnswer(scope, result.entry, 200);
   } finally {
     undo?.();
   }
 }
 
 /** An object that is being deleted goes when the last that holds it lets go. */
-function changeTo(definition: ResourceDefinition, object: KubeObject): Change {
+async function changeTo({ definition, call }: Scope, object: KubeObject): Promise<Change> {
   const { metadata } = object;
   if (
     metadata.deletionTimestamp !== undefined &&
@@ -102,7 +103,7 @@ function changeTo(definition: ResourceDefinition, object: KubeObject): Change {
     !definition.isHeld?.(object)
   )
     return { do: "delete" };
-  return { do: "put", object: toStored(definition, object) };
+  return { do: "put", object: await toStored(definition, object, call) };
 }
 
 async function makeNext(scope: Scope, update: Update, current: Entry): Promise<KubeObject> {

@@ -10,9 +10,9 @@ import type { Answer } from "../answer.ts";
 import { inForm, typeOf } from "../forms.ts";
 import { type Wanted, wantedForm } from "../media-type.ts";
 import { isTrue } from "../../../plugins/kit/query-flag.ts";
-import { objectOf, type Scope } from "../scope.ts";
+import { objectOf, type Scope, shownEntries } from "../scope.ts";
 import { type Selection, selectionOf } from "../selection.ts";
-import { badRequest, failure } from "../status.ts";
+import { badRequest, failure, statusOf } from "../status.ts";
 import { includedObject, partialMetadata, tableOf } from "../table.ts";
 import { notOlderThan, scopeNamespace } from "./get.ts";
 import { cacheOf, numberOf } from "./list.ts";
@@ -21,6 +21,8 @@ type EventType = CacheEvent["type"];
 
 /** More than this unread by the client and the watch is ended; the client lists again or resumes. */
 const slowWatcherBytes = 8 << 20;
+/** More events than this waiting for who converts them, and the watch is ended too. */
+const mostWaiting = 1000;
 const bookmarkEveryMs = 60_000;
 const longestWatchSeconds = 60 * 60;
 const encoder = new TextEncoder();
@@ -58,6 +60,9 @@ class WatchStream {
   readonly #cache: ResourceCache;
   readonly #namespacePrefix: string;
   #sentColumns = false;
+  /** What is being converted; everything later waits for it. */
+  #turn: Promise<void> | undefined;
+  #waiting = 0;
   #ended = false;
   #stops: Array<() => void> = [];
 
@@ -96,14 +101,48 @@ class WatchStream {
     const { services } = this.#scope;
     let from = since;
     if (from === undefined) {
-      from = services.cache.revision;
-      for (const entry of inNamespace(this.#cache.sorted(), scopeNamespace(this.#scope)))
-        if (this.#wants(entry)) this.#send(sink, "ADDED", entry);
-      if (marksInitialEnd) this.#bookmark(sink, from, { "k8s.io/initial-events-end": "true" });
+      const revision = services.cache.revision;
+      from = revision;
+      this.#inTurn(sink, inNamespace(this.#cache.sorted(), scopeNamespace(this.#scope)), (entries) => {
+        for (const entry of entries) if (this.#wants(entry)) this.#send(sink, "ADDED", entry);
+        if (marksInitialEnd) this.#bookmark(sink, revision, { "k8s.io/initial-events-end": "true" });
+      });
     }
-    const unsubscribe = this.#cache.subscribe(from, (event) => this.#onEvent(sink, event));
+    const unsubscribe = this.#cache.subscribe(from, (event) => this.#onStored(sink, event));
     if (this.#ended) unsubscribe();
     else this.#stops.push(unsubscribe);
+  }
+
+  /** An event as the version of the watch shows it. */
+  #onStored(sink: Sink, event: CacheEvent): void {
+    if (!this.#scope.definition.conversion) return this.#onEvent(sink, event);
+    const { entry, previous } = event;
+    this.#inTurn(sink, previous ? [entry, previous] : [entry], ([shown = entry, before]) => {
+      if (shown === entry && before === previous) this.#onEvent(sink, event);
+      else this.#onEvent(sink, { ...event, entry: shown, ...(before ? { previous: before } : {}) });
+    });
+  }
+
+  /** Goes on with what the version shows of the entries: now, or when who converts has answered; never out of order. */
+  #inTurn(sink: Sink, entries: readonly Entry[], then: (shown: readonly Entry[]) => void): void {
+    const { definition, call } = this.#scope;
+    const now = this.#turn ? undefined : shownEntries(definition, entries, call);
+    if (now && !(now instanceof Promise)) return then(now);
+    if (++this.#waiting > mostWaiting) return this.#end(sink);
+    const shown = now ?? this.#turn?.then(() => shownEntries(definition, entries, call));
+    const turn = Promise.resolve(shown)
+      .then((made = []) => {
+        if (!this.#ended) then(made);
+      })
+      .catch((error: unknown) => {
+        if (!this.#ended) sink.write(encoder.encode(`${JSON.stringify({ type: "ERROR", object: statusOf(error) })}\n`));
+        this.#end(sink);
+      })
+      .finally(() => {
+        this.#waiting--;
+        if (this.#turn === turn) this.#turn = undefined;
+      });
+    this.#turn = turn;
   }
 
   #wants(entry: Entry): boolean {
@@ -160,7 +199,8 @@ class WatchStream {
   #bookmarkLater(sink: Sink): void {
     const cancel = this.#scope.services.clock.after(bookmarkEveryMs, () => {
       this.#stops = this.#stops.filter((stop) => stop !== cancel);
-      this.#bookmark(sink, this.#scope.services.cache.revision);
+      const { revision } = this.#scope.services.cache;
+      this.#inTurn(sink, [], () => this.#bookmark(sink, revision));
       if (!this.#ended) this.#bookmarkLater(sink);
     });
     this.#stops.push(cancel);

@@ -1,0 +1,119 @@
+// Remote is a group and version that a server behind a service answers: how it is reached and with whose name.
+
+import type { UserInfo } from "../../../plugins/kit/admission.ts";
+import { type Call, within } from "../../../plugins/kit/call.ts";
+import { serviceAddress } from "../../../plugins/kit/client-config.ts";
+import type { ClusterView } from "../../../plugins/kit/cluster-view.ts";
+import { type HttpFetch, httpFetch } from "../../../plugins/kit/platform/http-client.ts";
+import type { ApiService } from "../../resources/registration/types.ts";
+import type { ListedResource } from "../discovery/resource-list.ts";
+
+interface Credentials {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface RemoteTools {
+  readonly view: Pick<ClusterView, "informer">;
+  /** The identity of the proxy towards such servers; asked again with every check, since certificates end. */
+  readonly credentials: (() => Credentials) | undefined;
+}
+
+/** What a server told of itself when it was last asked. */
+export interface Told {
+  readonly resources: readonly ListedResource[];
+  /** The hash of its OpenAPI v3 document, when it has one. */
+  readonly openApiHash: string | undefined;
+}
+
+const checkWithinMs = 5000;
+
+export class Remote {
+  readonly #tools: RemoteTools;
+  #service: ApiService;
+  #client: { fetch: HttpFetch; cert: string | undefined } | undefined;
+  told: Told | undefined;
+  isAvailable = false;
+
+  constructor(service: ApiService, tools: RemoteTools) {
+    this.#service = service;
+    this.#tools = tools;
+  }
+
+  get service(): ApiService {
+    return this.#service;
+  }
+
+  get group(): string {
+    return this.#service.spec.group ?? "";
+  }
+
+  get version(): string {
+    return this.#service.spec.version;
+  }
+
+  /** `/apis/<group>/<version>`. */
+  get path(): string {
+    return `/apis/${this.group}/${this.version}`;
+  }
+
+  /** Takes over a changed APIService. */
+  update(service: ApiService): void {
+    const before = JSON.stringify({ ...this.#service.spec, versionPriority: 0, groupPriorityMinimum: 0 });
+    this.#service = service;
+    if (JSON.stringify({ ...service.spec, versionPriority: 0, groupPriorityMinimum: 0 }) !== before) this.close();
+  }
+
+  close(): void {
+    this.#client?.fetch.close();
+    this.#client = undefined;
+  }
+
+  /** The address that was chosen now, and the client for it. Fault when the service has none. */
+  reach(): { readonly origin: string; readonly fetch: HttpFetch } {
+    const { namespace = "", name = "", port = 443 } = this.#service.spec.service ?? {};
+    const origin = `https://${serviceAddress(this.#tools.view, { namespace, name, port })}`;
+    return { origin, fetch: this.#fetch(`${name}.${namespace}.svc`) };
+  }
+
+  /** A question of our own, with every right there. */
+  ask(path: string, call: Call, accept = "application/json"): Promise<Response> {
+    const { origin, fetch } = this.reach();
+    const headers = new Headers({ accept, ...asHeaders(aggregator) });
+    return fetch(new Request(`${origin}${path}`, { headers, signal: within(checkWithinMs, call).signal }));
+  }
+
+  /** Drops connections that were made with a certificate that is not ours any more. */
+  renew(): void {
+    if (this.#client && this.#client.cert !== this.#tools.credentials?.().cert) this.close();
+  }
+
+  #fetch(servername: string): HttpFetch {
+    if (this.#client) return this.#client.fetch;
+    const { cert, key } = this.#tools.credentials?.() ?? {};
+    const { caBundle, insecureSkipTLSVerify } = this.#service.spec;
+    const ca = caBundle ? Buffer.from(caBundle, "base64").toString("utf8") : undefined;
+    const fetch = httpFetch({ ca, cert, key, servername, insecureSkipVerify: insecureSkipTLSVerify });
+    this.#client = { fetch, cert };
+    return fetch;
+  }
+}
+
+const aggregator: UserInfo = { name: "system:kube-aggregator", groups: ["system:masters"] };
+
+/** Who asks, as a front proxy tells it; groups are one header line each. */
+export function userHeaders(user: UserInfo): Record<string, string[]> {
+  const extra = Object.entries(user.extra ?? {}).map(
+    ([key, values]) => [`x-remote-extra-${escapeKey(key)}`, [...values]] as const,
+  );
+  return { "x-remote-user": [user.name], "x-remote-group": [...user.groups], ...Object.fromEntries(extra) };
+}
+
+function asHeaders(user: UserInfo): Record<string, string> {
+  return Object.fromEntries(Object.entries(userHeaders(user)).map(([name, values]) => [name, values.join(", ")]));
+}
+
+/** Keys may hold what a header's name may not. */
+function escapeKey(key: string): string {
+  return encodeURIComponent(key).replace(/['()]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
+}
