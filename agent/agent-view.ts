@@ -6,6 +6,7 @@ import type { Runtime } from "../cri/api/contract.ts";
 import type { Call } from "../plugins/kit/call.ts";
 import { Fault } from "../plugins/kit/fault.ts";
 import type { AgentConfig } from "./config/agent-config.ts";
+import { kubeletConfiguration } from "./config/kubelet-configuration.ts";
 import type { ObservedPod } from "./pleg/observed.ts";
 import type { Pleg } from "./pleg/pleg.ts";
 import type { AgentPod } from "./pods/agent-pod.ts";
@@ -73,10 +74,7 @@ export function agentView(options: AgentViewOptions): AgentView {
     events: (uid) => options.events.of(uid),
     probes: (uid) => options.probes.of(uid),
     unhealthy: () => pleg.unhealthy(),
-    configz: () =>
-      JSON.parse(
-        JSON.stringify({ ...config }, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value)),
-      ) as Record<string, unknown>,
+    configz: () => kubeletConfiguration(config),
     async checkpoint(address, seconds, call: Call) {
       const handle = container(address);
       const stamp = apiTime(options.nowMs()).replaceAll(":", "-");

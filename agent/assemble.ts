@@ -52,6 +52,8 @@ export interface Agent {
   /** The node's object as the API has it. */
   node(): Node | undefined;
   isReady(): boolean;
+  /** Images have come by another way than a pull: pods that wait for one go on. */
+  imagesArrived(): void;
   /** Ends every pod, critical ones last, as for a machine that is switched off. */
   shutDown(call: Call): Promise<void>;
   /** Ends every pod and removes what is left of them; those that do not end before the call does are killed. */
@@ -97,6 +99,7 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
     meters,
     node: () => nodes.node(),
     isReady: () => nodes.isReady,
+    imagesArrived: () => workers.wakeAll(),
     shutDown: (inner) => nodeResources.shutDown(inner),
     stopPods: (inner) =>
       takeDownPods({ workers, runtime: runtime.runtime, volumes, nodeResources, clock, log, stopWorking }, inner),

@@ -28,11 +28,12 @@ import { PodWorkers } from "../pods/pod-workers.ts";
 import { measuredResources, measuredVolumes } from "../stats/measured.ts";
 import { ProbeManager } from "../probes/probe-manager.ts";
 import { Prober } from "../probes/prober.ts";
-import { UserNamespaces } from "../resources/user-namespaces.ts";
+import { canMapOwners, UserNamespaces } from "../resources/user-namespaces.ts";
 import { openResources } from "../resources/node-resources.ts";
 import { MirrorPods } from "../sources/mirror-pods.ts";
 import { NodeObjects } from "../sources/node-objects.ts";
 import { StatusManager } from "../status/manager.ts";
+import { VolumeGrowth } from "../volumes/growth.ts";
 import { openVolumeManager } from "../volumes/manager.ts";
 import type { AgentOptions } from "../assemble.ts";
 import { pullSecrets } from "../images/pull-secrets.ts";
@@ -74,11 +75,15 @@ export async function openParts(base: AgentBase, options: AgentOptions) {
     call,
   );
   const volumePlugins = plugins.all(volumeKind).map((plugin) => measuredVolumes(plugin, meters, clock));
-  const users = new UserNamespaces(dirs.pods);
-  const rootOf = (pod: AgentPod) => users.of(pod)?.hostId;
+  const users = new UserNamespaces(dirs.pods, canMapOwners(machine.kernelVersion));
+  const rootOf = (pod: AgentPod) => {
+    const range = users.of(pod);
+    return range?.isMapped ? undefined : range?.hostId;
+  };
   const onInUse = () => nodes.wake();
   const root = config.dataDir;
-  const volumes = openVolumeManager({ root, plugins: volumePlugins, objects, rootOf, onInUse, clock, log });
+  const growth = new VolumeGrowth({ objects, client, recorder, clock });
+  const volumes = openVolumeManager({ root, plugins: volumePlugins, objects, rootOf, onInUse, growth, clock, log });
   const nodeResources = await openResources({
     config,
     machine,

@@ -1,15 +1,17 @@
 // `skiff cri`: a runtime of ours as a CRI v1 socket, for crictl, critest and a stock kubelet.
 
+import { join } from "node:path";
 import { serveRuntime } from "../../cri/serve/serve.ts";
 import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import type { Settings } from "../../plugins/kit/settings.ts";
+import { ImageFolder } from "../images/image-folder.ts";
 import { instancePaths } from "./paths.ts";
 import { openLocalRuntime } from "./runtime.ts";
 
-/** Serves until stopped; containers go on. */
+/** Serves until stopped; containers go on. Image archives in the data dir are imported, as for a node of ours. */
 export async function serveCri(
   which: string,
   settings: Settings,
@@ -20,15 +22,25 @@ export async function serveCri(
     throw new Fault("invalid", `Bad runtime "${which}": skiff cri serves docker or native`);
   const text = (name: string) => settings[name] as string | undefined;
   const [dockerSocket, sandboxImage] = [text("docker-socket"), text("sandbox-image")];
-  const { runtime } = await openLocalRuntime(
+  const paths = instancePaths(String(settings["data-dir"]));
+  const { runtime, importArchive } = await openLocalRuntime(
     which,
-    { paths: instancePaths(String(settings["data-dir"])), log, clock },
+    { paths, log, clock },
     {
       networkDir: String(settings["cni-conf-dir"]),
       ...(dockerSocket ? { dockerSocket: dockerSocket.replace(/^unix:\/\//, "") } : {}),
       ...(sandboxImage ? { sandboxImage } : {}),
     },
   );
+  const stop = new AbortController();
+  const images = new ImageFolder({
+    folder: join(paths.dataDir, "images"),
+    stateFile: join(paths.dataDir, "imported-images.json"),
+    importArchive,
+    clock,
+    log,
+  });
+  const importing = images.run({ signal: stop.signal });
   try {
     const served = await serveRuntime(runtime, { listen: String(settings.listen), clock });
     say(`ready runtime=${which} listen=unix://${served.socket}`);
@@ -36,6 +48,8 @@ export async function serveCri(
       await new Promise((resolve) => call.signal.addEventListener("abort", resolve, { once: true }));
     await served.close();
   } finally {
+    stop.abort();
+    await importing;
     await runtime.close();
   }
 }

@@ -4,13 +4,14 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Call } from "../../plugins/kit/call.ts";
-import { loadKubeconfig } from "../../plugins/kit/client/kubeconfig.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import type { Settings } from "../../plugins/kit/settings.ts";
 import { joinByBootstrap } from "../join/bootstrap-kubeconfig.ts";
+import { joinByKubeconfig } from "../join/by-kubeconfig.ts";
 import { joinCluster, type Joined } from "../join/join.ts";
+import type { ServingNames } from "../join/serving-certificate.ts";
 import { nodeAddresses } from "../node/addresses.ts";
 import type { NodeOptions } from "./node.ts";
 
@@ -35,7 +36,7 @@ export async function openMembership(
     throw new Fault("invalid", "Give either --server or a kubeconfig: a node belongs to one cluster");
   if (servers.length > 0) return joined(settings, servers, nodeName, log, clock, call);
   if (bootstrap) return bootstrapped(settings, bootstrap, nodeName, log, clock, call);
-  if (settings.kubeconfig) return byKubeconfig(String(settings.kubeconfig));
+  if (settings.kubeconfig) return byKubeconfig(settings, String(settings.kubeconfig), nodeName, log, clock, call);
   if (!settings["manifest-dir"] && !settings["manifest-url"]) {
     throw new Fault(
       "invalid",
@@ -82,29 +83,53 @@ async function bootstrapped(
   const told = settings.kubeconfig as string | undefined;
   // One that is there and is not of our making is a finished one.
   if (told && existsSync(told) && !readFileSync(told, "utf8").includes(join(dataDir, "agent", "pki")))
-    return byKubeconfig(told);
+    return byKubeconfig(settings, told, nodeName, log, clock, call);
   const kubeconfigPath = told ?? join(dataDir, "agent", "kubeconfig");
   const member = await joinByBootstrap({ bootstrapPath, kubeconfigPath, nodeName, dataDir, clock, log }, call);
   return membershipOf(settings, member, member.server, nodeName);
 }
 
 function membershipOf(settings: Settings, member: Joined, server: string | undefined, nodeName: string): Membership {
-  const given = String(settings["node-ip"] ?? "")
-    .split(",")
-    .filter((ip) => ip !== "");
-  // The cluster signs only names and addresses that the node itself reports.
-  const names = () => ({ dnsNames: [nodeName], ipAddresses: nodeAddresses(given) });
   return {
     node: {
       api: { fetch: member.fetch, ...(server ? { server } : {}) },
-      identity: { clientCa: member.ca, serving: () => member.serving(), onRenewed: (then) => member.onServing(then) },
+      identity: {
+        clientCa: member.ca,
+        serving: () => member.serving(),
+        onRenewed: (then) => member.onServing(then),
+        renewals: () => member.renewals(),
+      },
     },
-    run: (call) => member.run(names, call),
+    run: (call) => member.run(namesOf(settings, nodeName), call),
     close: () => member.close(),
   };
 }
 
-async function byKubeconfig(path: string): Promise<Membership> {
-  const { fetch, server, close } = await loadKubeconfig(path);
-  return { node: { api: { fetch, server } }, run: async () => {}, close };
+/** The cluster signs only names and addresses that the node itself reports. */
+function namesOf(settings: Settings, nodeName: string): () => ServingNames {
+  const given = String(settings["node-ip"] ?? "")
+    .split(",")
+    .filter((ip) => ip !== "");
+  return () => ({ dnsNames: [nodeName], ipAddresses: nodeAddresses(given) });
+}
+
+async function byKubeconfig(
+  settings: Settings,
+  path: string,
+  nodeName: string,
+  log: Log,
+  clock: Clock,
+  call: Call,
+): Promise<Membership> {
+  const dataDir = String(settings["data-dir"]);
+  const member = await joinByKubeconfig({ path, nodeName, dataDir, clock, log }, call);
+  const { fetch, server, ca } = member;
+  return {
+    node: {
+      api: { fetch, server },
+      identity: { clientCa: ca, serving: () => member.serving(), onRenewed: (then) => member.onServing(then) },
+    },
+    run: (runCall) => member.run(namesOf(settings, nodeName), runCall),
+    close: () => member.close(),
+  };
 }

@@ -8,6 +8,7 @@ import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Daemon } from "../../plugins/kit/daemon.ts";
 import { EventRecorder } from "../../plugins/kit/events.ts";
 import type { Fetch } from "../../plugins/kit/fetch.ts";
+import { hookKind, type PodHook } from "../../plugins/kit/hook.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import { networkProblems } from "../../plugins/kit/net/preflight.ts";
 import { nodeContextKind, openNodeContext } from "../../plugins/kit/node-context.ts";
@@ -54,8 +55,24 @@ export function networkPlugins({ api, ...facts }: NetworkServices): AnyPlugin[] 
       return openNodeContext({ ...facts, client }, { signal: stop.signal });
     },
   };
-  return [context, ...networkDaemons] as AnyPlugin[];
+  return [context, connectedHook, ...networkDaemons] as AnyPlugin[];
 }
+
+/** A pod starts when every daemon that minds has made its rules for the pod's addresses. */
+const connectedHook: AnyPlugin = {
+  kind: hookKind,
+  name: "network",
+  needs: [nodeContextKind],
+  open({ all }): PodHook {
+    const [node] = all(nodeContextKind);
+    return {
+      name: "network",
+      async connected(pod, ips, call) {
+        await Promise.all([...(node?.podConnected ?? [])].map((tell) => tell(pod, ips, call)));
+      },
+    };
+  },
+};
 
 /** Leaves the host's network as it was before: every daemon's rules and routes, then the pods' bridge. */
 export async function removeNetworkServices(

@@ -23,6 +23,8 @@ export function nodeConfigFrom(settings: Settings): Partial<AgentConfig> & Pick<
     manifestUrl: text("manifest-url"),
     maxPods: Number(settings["max-pods"] ?? 110),
     kubeletPort: Number(settings["kubelet-port"] ?? 10250),
+    readOnlyPort: Number(settings["read-only-port"] ?? 0),
+    healthzPort: Number(settings["healthz-port"] ?? 0),
   };
 }
 

@@ -144,6 +144,7 @@ export async function openNode(options: NodeOptions): Promise<RunningNode> {
       const { cert } = identity.serving(nodeName, servingNames(nodeName, nodeAddresses(config.nodeIps)));
       return parseCertificate(cert).notAfter;
     },
+    renewals: () => identity?.renewals?.(),
     clock,
     log,
   });
@@ -161,8 +162,8 @@ export async function openNode(options: NodeOptions): Promise<RunningNode> {
     client: options.api && new ApiClient({ ...options.api, log, clock, userAgent: "skiff-agent" }),
     addresses: nodeAddresses(config.nodeIps),
     kubeletPort: config.kubeletPort,
-    healthzPort: Number(settings["healthz-port"] ?? 0),
-    readOnlyPort: Number(settings["read-only-port"] ?? 0),
+    healthzPort: config.healthzPort,
+    readOnlyPort: config.readOnlyPort,
     log,
     clock,
   });
@@ -170,7 +171,11 @@ export async function openNode(options: NodeOptions): Promise<RunningNode> {
   const images = new ImageFolder({
     folder: join(paths.dataDir, "images"),
     stateFile: join(paths.dataDir, "agent", "imported-images.json"),
-    importArchive,
+    importArchive: async (path, call) => {
+      const names = await importArchive(path, call);
+      agent.imagesArrived();
+      return names;
+    },
     clock,
     log,
   });

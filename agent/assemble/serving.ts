@@ -9,6 +9,7 @@ import type { MoreRoutes } from "../server/routes.ts";
 import { Access } from "../server/access/access.ts";
 import { openReadOnlyServer } from "../server/read-only.ts";
 import { openHealthServer, openKubeletServer } from "../server/server.ts";
+import type { CertificateRenewals } from "../stats/agent-metrics.ts";
 import type { AgentMeters } from "../stats/agent-meters.ts";
 import { openPageServer } from "../server/ui/page-server.ts";
 import { pageRoutes, type PageOptions } from "../server/ui/routes.ts";
@@ -23,6 +24,8 @@ export interface KubeletIdentity {
   ): { readonly cert: string; readonly key: string };
   /** Tells that `serving` has a new answer; returns what ends it. */
   onRenewed?(then: () => void): () => void;
+  /** How the node's certificates are doing; absent where others look after them. */
+  renewals?(): CertificateRenewals;
 }
 
 /** What the kubelet's certificate is for. */

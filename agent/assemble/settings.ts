@@ -5,7 +5,12 @@ import { tuningSettings } from "../config/agent-settings.ts";
 
 export const agentSettings: Setting[] = [
   { name: "node-name", type: "text", value: "name", help: "this node's name (default: the host name)" },
-  { name: "node-ip", type: "text", value: "ip", help: "this node's address (default: that of the default route)" },
+  {
+    name: "node-ip",
+    type: "text",
+    value: "ip",
+    help: "this node's address, or one of each family with a comma between (default: that of the default route)",
+  },
   { name: "node-label", type: "list", value: "key=value", help: "labels this node registers with" },
   { name: "node-taint", type: "list", value: "key=value:effect", help: "taints this node registers with" },
   { name: "register-node", type: "switch", default: true, help: "register this node with the API server" },

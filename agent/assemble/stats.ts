@@ -9,6 +9,8 @@ import { statsKind } from "../../plugins/kit/stats-source.ts";
 import type { Agent } from "../assemble.ts";
 import { nodeAddresses } from "../node/addresses.ts";
 import { machineFacts } from "../node/machine.ts";
+import type { CertificateRenewals } from "../stats/agent-metrics.ts";
+import { coreCounts } from "../stats/cadvisor/topology.ts";
 import { probeMetrics } from "../stats/probe-metrics.ts";
 import { openStats, type Stats } from "../stats/routes.ts";
 import { PodDirectories } from "../volumes/pod-directories.ts";
@@ -18,6 +20,7 @@ export interface NodeStatsOptions {
   readonly dataDir: string;
   readonly nodeIps: readonly string[];
   readonly certificateEndsAt?: (() => number | undefined) | undefined;
+  readonly renewals?: (() => CertificateRenewals | undefined) | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -25,6 +28,7 @@ export interface NodeStatsOptions {
 export function openNodeStats(options: NodeStatsOptions): Stats {
   const { agent, dataDir, nodeIps, clock, log } = options;
   const machine = machineFacts();
+  const { cores, sockets } = coreCounts(machine.cpus);
   const directories = new PodDirectories(dataDir);
   return openStats({
     view: agent.view,
@@ -40,10 +44,16 @@ export function openNodeStats(options: NodeStatsOptions): Stats {
       kernelVersion: machine.kernelVersion,
       osImage: machine.osImage,
       bootedAt: bootedAt(clock),
+      machineId: machine.machineId,
+      systemUuid: machine.systemUuid,
+      bootId: machine.bootId,
+      physicalCores: cores,
+      sockets,
     },
     defaultInterface: () => interfaceOf(nodeAddresses(nodeIps)[0] ?? ""),
     meters: agent.meters,
     certificateEndsAt: options.certificateEndsAt,
+    renewals: options.renewals,
     probes: () => probeMetrics(agent.probeCounts),
     clock,
     log: log.child({ part: "stats" }),

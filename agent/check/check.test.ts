@@ -73,6 +73,11 @@ const provoked: {
     expected: { name: "memory-cgroup", status: "fail", fix: /GRUB_CMDLINE_LINUX/ },
   },
   {
+    what: "control groups that are not mounted here",
+    tree: { "proc/self/mountinfo": "22 27 0:21 / /sys rw - sysfs sysfs rw\n" },
+    expected: { name: "memory-cgroup", status: "fail", message: /no control groups are mounted/, fix: /nsenter/ },
+  },
+  {
     what: "overlay missing",
     tree: { "proc/filesystems": "nodev\ttmpfs\n" },
     expected: { name: "overlay", status: "warn", fix: /modprobe overlay/ },
@@ -213,6 +218,14 @@ t.test("checkBox() names who has a port, and knows Skiff itself", async (t) => {
       fix: /stop nginx/,
     },
   ]);
+  for (const [words, called] of [
+    ["/usr/bin/python3.11\0-m\0http.server\0", "http.server"],
+    ["/opt/skiff/node\0--no-warnings\0/opt/skiff/dist/skiff.js\0up\0", "another Skiff"],
+    ["/usr/sbin/lighttpd\0-D\0", "lighttpd"],
+  ] as const) {
+    writeFileSync(join(facts.root, "proc/77/cmdline"), words);
+    t.match(await wrong(facts), [{ message: `port 6443 (API server) is taken by ${called} (process 77)` }]);
+  }
   mkdirSync(facts.dataDir);
   writeFileSync(join(facts.dataDir, "lock"), "77\n");
   t.same(await wrong(facts), []);

@@ -11,6 +11,12 @@ export async function kernelFindings(facts: CheckFacts): Promise<Finding[]> {
 
 function memoryCgroup(facts: CheckFacts): Finding {
   const name = "memory-cgroup";
+  const mounts = readFact(facts, "proc/self/mountinfo");
+  if (mounts !== "" && !/ - cgroup2? /.test(mounts)) {
+    const message = "no control groups are mounted here: no container can be started";
+    const fix = "run it where systemd does, or mount them: mount -t cgroup2 none /sys/fs/cgroup";
+    return fail(name, message, `${fix} (ip netns exec hides them: use nsenter --net=/run/netns/<name>)`);
+  }
   if (machineFacts(facts.root).hasMemoryController) return ok(name, "the kernel counts and limits memory");
   const message = "the memory cgroup is off: memory limits of containers do not hold";
   const words = "cgroup_enable=memory cgroup_memory=1";

@@ -24,7 +24,7 @@ function defaultRoute(facts: CheckFacts): Finding {
   const v6 = /^0{32} 00 .* (?!lo$)\S+$/m.test(readFact(facts, "proc/net/ipv6_route"));
   if (v4) return ok("default-route", `the default route leaves by ${v4[0]}`);
   if (v6) return ok("default-route", "there is a default route (IPv6)");
-  const message = "there is no default route: images cannot be pulled, and the node's address cannot be found";
+  const message = "there is no default route: images cannot be pulled, and the node's address is a guess";
   return warn(
     "default-route",
     message,

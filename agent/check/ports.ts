@@ -1,7 +1,7 @@
 // Findings about ports: which of ours somebody else listens on, and who, from the kernel's socket tables.
 
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { type CheckFacts, type Finding, fail, ok, readFact } from "./finding.ts";
 
 export function portFindings(facts: CheckFacts): Finding[] {
@@ -37,9 +37,18 @@ function ownerOf(facts: CheckFacts, inode: string): { pid: number; command: stri
   for (const pid of names(proc).filter((name) => /^\d+$/.test(name))) {
     const folder = join(proc, pid, "fd");
     if (names(folder).some((fd) => linkOf(join(folder, fd)) === `socket:[${inode}]`))
-      return { pid: Number(pid), command: readText(join(proc, pid, "comm")).trim() || "unknown" };
+      return { pid: Number(pid), command: commandOf(join(proc, pid)) };
   }
   return undefined;
+}
+
+/** What it was started as: threads of interpreters are named after neither program nor script. */
+function commandOf(folder: string): string {
+  const [program = "", ...args] = readText(join(folder, "cmdline")).split("\0");
+  const script = args.find((word) => word !== "" && !word.startsWith("-") && word !== "run");
+  const name = basename(/^(node|deno|python[\d.]*|perl|ruby)$/.test(basename(program)) && script ? script : program);
+  if (/^skiff\.[jt]s$/.test(name)) return "another Skiff";
+  return name || readText(join(folder, "comm")).trim() || "unknown";
 }
 
 // Processes end while they are looked at, and others' may not be seen: what cannot be read is not there.

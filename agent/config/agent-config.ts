@@ -20,10 +20,16 @@ export interface AgentConfig {
   readonly manifestDir: string | undefined;
   readonly manifestUrl: string | undefined;
   readonly maxPods: number;
+  /** Processes and threads of a pod; nothing above 0 is no limit. */
+  readonly podPids: number;
   readonly systemReserved: Readonly<Record<string, string>>;
   readonly kubeReserved: Readonly<Record<string, string>>;
   readonly eviction: EvictionConfig;
   readonly kubeletPort: number;
+  /** 0 is off. */
+  readonly readOnlyPort: number;
+  /** On loopback; 0 is off. */
+  readonly healthzPort: number;
   /** Images pulled at the same time. */
   readonly parallelPulls: number;
   readonly imageGc: ImageGcConfig;
@@ -81,6 +87,7 @@ const defaults: AgentConfig = {
   manifestDir: undefined,
   manifestUrl: undefined,
   maxPods: 110,
+  podPids: 4096,
   systemReserved: {},
   kubeReserved: {},
   eviction: {
@@ -93,6 +100,8 @@ const defaults: AgentConfig = {
     maxPodGraceSeconds: 0,
   },
   kubeletPort: 10_250,
+  readOnlyPort: 0,
+  healthzPort: 0,
   parallelPulls: 3,
   imageGc: { highPercent: 85, lowPercent: 80, minAgeMs: 120_000, maxAgeMs: 0 },
   seccompDefault: true,

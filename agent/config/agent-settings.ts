@@ -58,6 +58,13 @@ export const tuningSettings: readonly Setting[] = [
     type: "text",
     help: "cgroup that pods lie below (default: one of this instance); empty leaves it to the runtime",
   },
+  {
+    name: "pod-max-pids",
+    type: "number",
+    value: "count",
+    default: 4096,
+    help: "how many processes and threads a pod may have; -1 is no limit",
+  },
   { name: "container-log-max-size", type: "text", default: "10Mi", help: "size at which a container's log is rotated" },
   { name: "container-log-max-files", type: "number", default: 5, help: "log files kept for each container" },
   {
@@ -123,7 +130,7 @@ function defaultPluginDir(dataDir: string, name: string): string {
 
 /** What was said; `cgroupRoot` is the one of this instance, for when nothing was. */
 export function tuningFrom(settings: Settings, cgroupRoot: string): Partial<AgentConfig> {
-  const { imageGc, containerLogs, eviction } = agentConfig({});
+  const { imageGc, containerLogs, eviction, podPids } = agentConfig({});
   const text = (name: string) => settings[name] as string | undefined;
   const number = (name: string, otherwise: number) => (settings[name] as number | undefined) ?? otherwise;
   const list = (name: string) => (settings[name] as readonly string[] | undefined) ?? [];
@@ -148,6 +155,7 @@ export function tuningFrom(settings: Settings, cgroupRoot: string): Partial<Agen
     allowedUnsafeSysctls: list("allowed-unsafe-sysctls"),
     resolvConf: text("resolv-conf") ?? "/etc/resolv.conf",
     cgroupRoot: text("cgroup-root") ?? cgroupRoot,
+    podPids: number("pod-max-pids", podPids),
     containerLogs: {
       maxBytes: Number(bytes("container-log-max-size", BigInt(containerLogs.maxBytes))),
       maxFiles: number("container-log-max-files", containerLogs.maxFiles),

@@ -3,10 +3,11 @@
 import { ContainerConfig, type Device, type Mount, Signal } from "../../cri/api/gen/runtime.js";
 import type { Container } from "../../plugins/kit/objects/types.ts";
 import type { AgentPod } from "../pods/agent-pod.ts";
+import type { IdRange } from "../resources/user-namespaces.ts";
 import { expand } from "../../plugins/kit/objects/expansion.ts";
 import { annotations, containerAnnotations, containerLabels, containerLogPath } from "./identity.ts";
 import { comparableResources, containerResources, type ResourceFacts } from "./resources.ts";
-import { containerSecurity, type SecurityFacts } from "./security.ts";
+import { containerSecurity, type SecurityFacts, userNamespaceOf } from "./security.ts";
 
 export interface ContainerFacts extends SecurityFacts, ResourceFacts {
   readonly restartCount: number;
@@ -38,7 +39,7 @@ export function containerConfig(pod: AgentPod, container: Container, facts: Cont
     args: (container.args ?? []).map((word) => expand(word, lookup)),
     workingDir: container.workingDir ?? "",
     envs: [...facts.environment].map(([key, value]) => ({ key, value })),
-    mounts: [...facts.mounts],
+    mounts: facts.mounts.map((mount) => ({ ...mount, ...mappingsOf(facts.ownUsers) })),
     devices: [...facts.devices],
     CDIDevices: facts.cdiDevices.map((name) => ({ name })),
     labels: containerLabels(pod, container),
@@ -62,4 +63,11 @@ export function containerConfig(pod: AgentPod, container: Container, facts: Cont
 function stopSignalOf(container: Container): Signal {
   const name = container.lifecycle?.stopSignal?.replace("+", "PLUS").replace(/(SIGRTMAX)-/, "$1MINUS");
   return name && name in Signal ? Signal[name as keyof typeof Signal] : Signal.RUNTIME_DEFAULT;
+}
+
+/** With these the runtime shows the owners of files as the pod's own users. */
+function mappingsOf(ownUsers: IdRange | undefined): Pick<Mount, "uidMappings" | "gidMappings"> | undefined {
+  if (!ownUsers?.isMapped) return undefined;
+  const { uids, gids } = userNamespaceOf(ownUsers);
+  return { uidMappings: uids, gidMappings: gids };
 }

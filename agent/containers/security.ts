@@ -123,7 +123,7 @@ function namespacesOf(
   });
 }
 
-function userNamespaceOf({ hostId, length }: IdRange): UserNamespace {
+export function userNamespaceOf({ hostId, length }: IdRange): UserNamespace {
   const mapping = { hostId, containerId: 0, length };
   return { mode: NamespaceMode.POD, uids: [mapping], gids: [mapping] };
 }

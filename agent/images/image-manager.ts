@@ -43,6 +43,9 @@ export interface PresentImage {
   readonly username: string;
 }
 
+/** How long an image that was put there by other means than a pull may go unnoticed. */
+const lookAgainMs = 60_000;
+
 export class ImageManager {
   readonly #options: ImageManagerOptions;
   readonly #backOff = new BackOff();
@@ -114,7 +117,9 @@ export class ImageManager {
     if (last && remainingMs > 0) {
       const message = `Back-off pulling image "${asked}"`;
       recorder.event(pod, "Normal", "BackOff", message, where);
-      throw new StartFailure("ImagePullBackOff", `${message}: ${last.message}`, undefined, clock.now() + remainingMs);
+      // Looked at before that too: somebody may put the image there by hand.
+      const lookAgainAt = clock.now() + Math.min(remainingMs, lookAgainMs);
+      throw new StartFailure("ImagePullBackOff", `${message}: ${last.message}`, undefined, lookAgainAt);
     }
     recorder.event(pod, "Normal", "Pulling", `Pulling image "${asked}"`, where);
     const startedAt = clock.monotonic();

@@ -10,12 +10,12 @@ import { Fault, isFault } from "../../plugins/kit/fault.ts";
 import type { Fetch } from "../../plugins/kit/fetch.ts";
 import { bearerOf, caCertificatePath, certificateHash, parseJoinToken } from "../../plugins/kit/join-token.ts";
 import type { Log } from "../../plugins/kit/log.ts";
-import { formatAddress, parseAddress } from "../../plugins/kit/net/address.ts";
 import { type HttpFetch, httpFetch } from "../../plugins/kit/platform/http-client.ts";
-import { createAuthority, parseCertificate } from "../../plugins/kit/x509.ts";
+import { parseCertificate } from "../../plugins/kit/x509.ts";
 import { NodeCredentials, type Pair } from "./credentials.ts";
 import { failoverFetch } from "./failover.ts";
 import { keepNodeLine } from "./node-line.ts";
+import { type ServingNames, ServingCertificate } from "./serving-certificate.ts";
 import { requestCertificate } from "./signing.ts";
 
 export interface JoinOptions {
@@ -35,8 +35,10 @@ export interface Joined {
   /** What the kubelet's API is served with; a stopgap that nobody trusts until the cluster has signed one. */
   serving(): Pair;
   onServing(then: () => void): () => void;
+  /** When the node's own certificate ends, in wall time, and how many renewals of it and of the serving one failed. */
+  renewals(): { readonly clientEndsAt: number; readonly clientErrors: number; readonly servingErrors: number };
   /** Keeps the certificates fresh until stopped. `names` are those that the node reports. */
-  run(names: () => { dnsNames: readonly string[]; ipAddresses: readonly string[] }, call: Call): Promise<void>;
+  run(names: () => ServingNames, call: Call): Promise<void>;
   /** Holds a line open to each server, so that it can reach this node's kubelet from behind NAT too. */
   holdLines(kubeletPort: number, call: Call): Promise<void>;
   close(): void;
@@ -46,7 +48,6 @@ const bootstrapTimeoutMs = 60_000;
 /** API servers end every request but watches within a minute, and begin those at once. */
 const answerTimeoutMs = 70_000;
 const lookMs = 20_000;
-const servingWithinMs = 15 * 60_000;
 const unreachable = (error: unknown) => isFault(error, "unavailable");
 
 export async function joinCluster(options: JoinOptions, call: Call): Promise<Joined> {
@@ -154,10 +155,11 @@ class JoinedNode implements Joined {
   readonly fetch: Fetch;
   readonly #options: JoinOptions;
   readonly #credentials: NodeCredentials;
-  readonly #listeners = new Set<() => void>();
+  readonly #serving: ServingCertificate;
   #client: Pair;
   #connection: HttpFetch;
-  #serving: Pair;
+  #clientErrors = 0;
+  #servingErrors = 0;
 
   constructor(options: JoinOptions, credentials: NodeCredentials, ca: string, client: Pair) {
     this.ca = ca;
@@ -165,23 +167,28 @@ class JoinedNode implements Joined {
     this.#credentials = credentials;
     this.#client = client;
     this.#connection = httpFetch({ ca, ...client, answerTimeoutMs });
-    this.#serving = credentials.pair("serving") ?? stopgap(options);
+    this.#serving = new ServingCertificate(options.nodeName, credentials, options.clock);
     this.fetch = failoverFetch(options.servers, (request) => this.#connection(request), unreachable);
   }
 
   serving(): Pair {
-    return this.#serving;
+    return this.#serving.pair();
   }
 
   onServing(then: () => void): () => void {
-    this.#listeners.add(then);
-    return () => this.#listeners.delete(then);
+    return this.#serving.onRenewed(then);
   }
 
-  async run(names: () => { dnsNames: readonly string[]; ipAddresses: readonly string[] }, call: Call): Promise<void> {
+  renewals(): ReturnType<Joined["renewals"]> {
+    const clientEndsAt = parseCertificate(this.#client.cert).notAfter;
+    return { clientEndsAt, clientErrors: this.#clientErrors, servingErrors: this.#servingErrors };
+  }
+
+  async run(names: () => ServingNames, call: Call): Promise<void> {
     const { clock, log, nodeName } = this.#options;
     const api = new ApiClient({ fetch: this.fetch, clock, log, userAgent: "skiff-agent" });
     while (!call.signal.aborted) {
+      let isClients = true;
       try {
         if (this.#credentials.isDue(this.#client)) {
           await this.#renewClient(
@@ -189,15 +196,14 @@ class JoinedNode implements Joined {
           );
           log.info({}, "the node's certificate was renewed");
         }
-        const signed = this.#credentials.pair("serving");
-        const now = names();
-        if (!signed || this.#credentials.isDue(signed) || !carries(signed, now.ipAddresses)) {
-          const wish = { nodeName, signer: "kubernetes.io/kubelet-serving", ...now } as const;
-          // Many clusters leave these to a person: the node's own certificate must not wait behind them.
-          await this.#renewServing(await requestCertificate(api, wish, within(servingWithinMs, call)));
-        }
+        isClients = false;
+        // The node's own certificate never waits behind this one.
+        await this.#serving.renew(api, names(), call);
       } catch (error) {
-        if (!call.signal.aborted) log.warn({ err: error }, "a certificate could not be renewed, trying again");
+        if (call.signal.aborted) return;
+        if (isClients) this.#clientErrors++;
+        else this.#servingErrors++;
+        log.warn({ err: error }, "a certificate could not be renewed, trying again");
       }
       await clock.sleep(lookMs, call).catch(() => {});
     }
@@ -220,22 +226,4 @@ class JoinedNode implements Joined {
     this.#connection = httpFetch({ ca: this.ca, ...pair, answerTimeoutMs });
     old.close();
   }
-
-  async #renewServing(pair: Pair): Promise<void> {
-    await this.#credentials.keep("serving", pair);
-    this.#serving = pair;
-    for (const listener of this.#listeners) listener();
-  }
-}
-
-/** A node whose address changed is called by the new one, which its certificate must name. */
-function carries({ cert }: Pair, ipAddresses: readonly string[]): boolean {
-  const plain = (ip: string) => formatAddress(parseAddress(ip));
-  const named = new Set(parseCertificate(cert).ipAddresses.map(plain));
-  return ipAddresses.every((ip) => named.has(plain(ip)));
-}
-
-function stopgap({ nodeName, clock }: JoinOptions): Pair {
-  const now = clock.now();
-  return createAuthority({ commonName: nodeName, notBefore: now - 3_600_000, notAfter: now + 24 * 3_600_000 });
 }

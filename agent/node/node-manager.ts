@@ -10,7 +10,7 @@ import type { Log } from "../../plugins/kit/log.ts";
 import { resources } from "../../plugins/kit/objects/resources.ts";
 import type { Node, NodeStatus, Taint } from "../../plugins/kit/objects/types.ts";
 import type { Recorder } from "../pods/recorder.ts";
-import { type CapacityInput, capacityOf } from "./capacity.ts";
+import { type CapacityInput, capacityOf, foreignResources } from "./capacity.ts";
 import { fileSystem, type MachineFacts } from "./machine.ts";
 import { isNews, nodeStatus, type Pressure, type RuntimeHealth } from "./node-status.ts";
 
@@ -57,7 +57,7 @@ export class NodeManager {
   };
   #reportedAt = Number.NEGATIVE_INFINITY;
   #wake = () => {};
-  #addresses = "";
+  #addresses: string | undefined;
   #hasRoute: boolean | undefined;
   #podCidr = "";
 
@@ -215,7 +215,9 @@ export class NodeManager {
   #capacity(): ReturnType<typeof capacityOf> {
     const { machine, storageDir, maxPods, reserved, evictionMemoryBytes, extended } = this.#options;
     const storageBytes = fileSystem(storageDir).bytes;
-    return capacityOf({ machine, storageBytes, maxPods, reserved, evictionMemoryBytes, extended: extended() });
+    const own = extended();
+    const all = { ...own, ...foreignResources(this.#node?.status?.capacity, own) };
+    return capacityOf({ machine, storageBytes, maxPods, reserved, evictionMemoryBytes, extended: all });
   }
 
   async #askRuntime(call: Call): Promise<RuntimeHealth> {
@@ -265,7 +267,8 @@ export class NodeManager {
     const now = addresses().join(" ");
     if (now === this.#addresses) return;
     if (now === "") log.warn({}, "the node has no address: pods start, but nobody can reach the node yet");
-    else if (this.#addresses !== "") log.info({ from: this.#addresses, to: now }, "the node's address changed");
+    else if (this.#addresses === "") log.info({ address: now }, "the node has an address");
+    else if (this.#addresses) log.info({ from: this.#addresses, to: now }, "the node's address changed");
     this.#addresses = now;
   }
 

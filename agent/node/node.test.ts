@@ -1,5 +1,5 @@
 import t from "tap";
-import { capacityOf } from "./capacity.ts";
+import { capacityOf, foreignResources } from "./capacity.ts";
 import { hasDefaultRoute, nodeAddresses } from "./addresses.ts";
 import { machineFacts, type MachineFacts } from "./machine.ts";
 import { isNews, nodeStatus, type NodeStatusInput } from "./node-status.ts";
@@ -23,6 +23,13 @@ t.test("capacityOf() sets aside what is reserved", async (t) => {
   t.match(capacity, { cpu: "4", memory: "1048576Ki", pods: "110", "hugepages-2Mi": "4Mi", "skiff.dev/serial": "3" });
   t.match(allocatable, { cpu: "3500m", memory: `${(1024 - 124 - 100 - 4) * 1024}Ki`, "ephemeral-storage": "900" });
   t.equal(allocatable["skiff.dev/serial"], "2", "only what works");
+});
+
+t.test("foreignResources() are those that others put on the status, but for our own", async (t) => {
+  const own = { "skiff.dev/serial": { capacity: 0, allocatable: 0 } };
+  const capacity = { cpu: "4", "skiff.dev/serial": "3", "example.com/dongle": "2", "x.kubernetes.io/y": "1" };
+  t.same(foreignResources(capacity, own), { "example.com/dongle": { capacity: 2, allocatable: 2 } });
+  t.same(foreignResources(undefined, own), {});
 });
 
 t.test("nodeAddresses() prefers what was said, then the default route", async (t) => {

@@ -201,6 +201,7 @@ export class PodRun {
       const { status } = await runtime.runtime.podSandboxStatus({ podSandboxId: id, verbose: false }, call);
       const { ip = "", additionalIps = [] } = status?.network ?? {};
       const ips = [ip, ...additionalIps.map((more) => more.ip)].filter((address) => address !== "");
+      if (!this.#pod.spec.hostNetwork) for (const hook of hooks) await hook.connected?.(this.#pod, ips, call);
       this.#sandbox = { id, config, ips: this.#pod.spec.hostNetwork ? node.hostIps() : ips };
     } catch (error) {
       if (!call.signal.aborted) {

@@ -48,6 +48,7 @@ export class PodWorker {
   #isAdmitted = false;
   #isReleased = false;
   #isGone = false;
+  #isStopping = false;
   #waiting = new Map<string, WaitingReason>();
   #interruption = new AbortController();
 
@@ -126,6 +127,11 @@ export class PodWorker {
     this.#verdict = verdict;
     this.#graceSeconds = graceSeconds;
     this.interrupt();
+  }
+
+  /** Something of it changed. While it waits for its containers to end nobody looks, so how they fare is told here. */
+  stirred(): void {
+    if (this.#isStopping) this.#tell(this.#host.deps.pleg.peek(this.#pod.metadata.uid), false);
   }
 
   interrupt(): void {
@@ -244,9 +250,13 @@ export class PodWorker {
       ...(this.#graceSeconds === undefined ? {} : { graceSeconds: this.#graceSeconds }),
     } as const;
     const actions = plan(desired, observed, this.#context());
-    const outcome = await new PodRun(deps, killer, backOff, this.#pod, observed).run(actions, call);
-    const failure = outcome.failures[0];
-    if (failure !== undefined) throw failure;
+    this.#isStopping = true;
+    try {
+      const { failures } = await new PodRun(deps, killer, backOff, this.#pod, observed).run(actions, call);
+      if (failures[0] !== undefined) throw failures[0];
+    } finally {
+      this.#isStopping = false;
+    }
     const after = await deps.pleg.observe(uid, call);
     if (isAnythingRunning(after)) throw new Error(`pod "${podName(this.#pod)}" still runs after it was stopped`);
     deps.probes.remove(uid);
@@ -298,12 +308,20 @@ export class PodWorker {
       isTerminal,
       hostIps: deps.node.hostIps(),
       nowMs: deps.clock.now(),
-      ...(this.#resize ? { resize: this.#resize } : {}),
+      ...this.#resizeTold(observed),
       // While containers still run, the pod is not over yet: the verdict is told with their end.
       ...(this.#verdict && (isTerminal || !isAnythingRunning(observed)) ? { verdict: this.#verdict } : {}),
     });
     deps.statuses.set(this.#pod, status);
     return status;
+  }
+
+  /** Refused, or under way where somebody waits to hear of it. */
+  #resizeTold(observed: ObservedPod | undefined): { resize?: ResizeRefusal | "InProgress" } {
+    if (this.#resize) return { resize: this.#resize };
+    if (!this.#declared.status?.resize || this.#stage !== "sync") return {};
+    const actions = plan({ pod: this.#pod, stage: "sync" }, observed, this.#context());
+    return actions.some((action) => action.do === "resize-container") ? { resize: "InProgress" } : {};
   }
 
   #observeProbes(): void {

@@ -1,3 +1,4 @@
+import { createServer } from "node:http";
 import t from "tap";
 import { openFake } from "../../cri/fake/open.ts";
 import { FakeClock } from "../../plugins/kit/clock.ts";
@@ -129,6 +130,23 @@ t.test("an image that cannot be pulled is told and retried", async (t) => {
   await settle(() => isReady(room.deps.statuses.get(pod.metadata.uid) ?? {}));
 });
 
+t.test("an image that comes by another way ends the back-off", async (t) => {
+  const clock = new FakeClock();
+  const fake = openFake({ clock });
+  const room = await openPodRoom(fake, { clock });
+  t.teardown(() => room.close());
+  fake.canPull = () => false;
+  const pod = testPod("waiting");
+  const reason = () => room.deps.statuses.get(pod.metadata.uid)?.containerStatuses?.[0]?.state?.waiting?.reason;
+  const pulls = () => fake.calls.filter(({ method }) => method === "pullImage").length;
+  room.workers.update(pod);
+  await settle(() => /^(ErrImagePull|ImagePullBackOff)$/.test(reason() ?? ""));
+  fake.addImage(pod.spec.containers[0]?.image ?? "");
+  room.workers.wakeAll();
+  await settle(() => isReady(room.deps.statuses.get(pod.metadata.uid) ?? {}));
+  t.equal(pulls(), 1);
+});
+
 t.test("a restarted agent touches no container and an orphan is taken down", async (t) => {
   const fake = openFake({ images });
   const first = await openPodRoom(fake);
@@ -195,6 +213,24 @@ t.test("a sandbox that cannot be made is retried and told", async (t) => {
   );
 });
 
+for (const kind of ["livenessProbe", "startupProbe"])
+  t.test(`a ${kind} with a grace of its own ends the container by that, not by the pod's`, async (t) => {
+    const fake = openFake({ images });
+    const room = await openPodRoom(fake);
+    t.teardown(() => room.close());
+    const probe = {
+      exec: { command: ["false"] },
+      periodSeconds: 1,
+      failureThreshold: 1,
+      terminationGracePeriodSeconds: 7,
+    };
+    const main = { name: "main", image: "busybox:1", command: ["pause"], [kind]: probe };
+    room.workers.update(testPod("graced", { terminationGracePeriodSeconds: 600, containers: [main] }));
+    const stopped = () => fake.calls.find(({ method }) => method === "stopContainer")?.request;
+    await settle(() => stopped() !== undefined);
+    t.match(stopped(), { timeout: 7n });
+  });
+
 t.test("less grace cuts a long one short", async (t) => {
   const fake = openFake({ images });
   fake.ignoresTerm = () => true;
@@ -205,6 +241,32 @@ t.test("less grace cuts a long one short", async (t) => {
   await room.until(pod.metadata.uid, isReady);
   room.workers.update(deleted(pod, 600));
   await settle(() => fake.calls.some(({ method }) => method === "stopContainer"));
+  room.workers.update(deleted(pod, 0));
+  await settle(() => fake.world.sandboxes.size === 0);
+});
+
+t.test("a pod that waits for its end is told not ready when it no longer is", async (t) => {
+  let code = 200;
+  const server = createServer((_request, response) => response.writeHead(code).end());
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.teardown(() => server.close());
+  const { port } = server.address() as { port: number };
+  const fake = openFake({ images });
+  fake.ignoresTerm = () => true;
+  const room = await openPodRoom(fake);
+  t.teardown(() => room.close());
+  const readinessProbe = { httpGet: { host: "127.0.0.1", port }, periodSeconds: 1, failureThreshold: 1 };
+  const pod = testPod("late", {
+    terminationGracePeriodSeconds: 600,
+    containers: [{ name: "main", image: "busybox:1", command: ["pause"], readinessProbe }],
+  });
+  room.workers.update(pod);
+  await room.until(pod.metadata.uid, isReady);
+  room.workers.update(deleted(pod, 600));
+  await settle(() => fake.calls.some(({ method }) => method === "stopContainer"));
+  code = 503;
+  const status = await room.until(pod.metadata.uid, (now) => !isReady(now));
+  t.match(status, { phase: "Running", containerStatuses: [{ ready: false, state: { running: {} } }] });
   room.workers.update(deleted(pod, 0));
   await settle(() => fake.world.sandboxes.size === 0);
 });
@@ -303,6 +365,10 @@ t.test("hooks run around a pod's life, and are undone in reverse, completely", a
       told.push(`prepare ${name}`);
       if (name === "second" && isBroken) throw new Error("not yet");
     },
+    async connected(_, ips) {
+      t.equal(ips.length, 1);
+      told.push(`connected ${name}, ${fake.world.containers.size} containers`);
+    },
     async started(_, container) {
       told.push(`started ${name} ${container.name}`);
       if (name === "first") throw new Error("no luck");
@@ -330,9 +396,11 @@ t.test("hooks run around a pod's life, and are undone in reverse, completely", a
     "a hook that fails after the start is told",
   );
   const prepared = told.indexOf("started first main");
-  t.same(told.slice(prepared - 2, prepared + 2), [
+  t.same(told.slice(prepared - 4, prepared + 2), [
     "prepare first",
     "prepare second",
+    "connected first, 0 containers",
+    "connected second, 0 containers",
     "started first main",
     "started second main",
   ]);

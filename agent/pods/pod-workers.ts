@@ -90,7 +90,13 @@ export class PodWorkers {
       if (!this.#mayClean || !observed) return;
       this.#adopt(observed);
     }
+    this.#byUid.get(podUid)?.stirred();
     this.#queue.add(podUid);
+  }
+
+  /** Something that any of them may wait for has come, such as an image. */
+  wakeAll(): void {
+    for (const uid of this.#byUid.keys()) this.#queue.add(uid);
   }
 
   /** Every source has told all it knows: what runs beyond that is an orphan. */

@@ -3,6 +3,7 @@
 import { matchesNodeSelection } from "../../plugins/kit/objects/node-affinity.ts";
 import { safeSysctls } from "../../plugins/kit/objects/safe-sysctls.ts";
 import { parseQuantity, quantityMilli } from "../../plugins/kit/quantity.ts";
+import { isExtended } from "../node/capacity.ts";
 import { type AgentPod, isCriticalPod } from "../pods/agent-pod.ts";
 import type { ResizeRefusal } from "../pods/resize.ts";
 import type { Verdict } from "../status/pod-status.ts";
@@ -73,7 +74,8 @@ export function resizeRefusal(
 /** The first thing, in thousandths, of which too little is left beside the others. */
 function shortage(pod: AgentPod, others: readonly AgentPod[], allocatable: AdmissionFacts["allocatable"]) {
   for (const [name, amount] of requestsOf(pod)) {
-    if (amount === 0n) continue;
+    // What the node has never heard of is counted elsewhere, by a scheduler of its own for example.
+    if (amount === 0n || (allocatable[name] === undefined && isExtended(name))) continue;
     const capacity = allocatable[name] === undefined ? 0n : quantityMilli(parseQuantity(allocatable[name]));
     const used = others.reduce((sum, other) => sum + (requestsOf(other).get(name) ?? 0n), 0n);
     if (used + amount > capacity) return { name, amount, used, capacity };

@@ -112,6 +112,7 @@ t.test("DeviceManager hands an init container's devices on, asks a provider once
   t.match(raced, [{ value: "c" }, { reason: /0 are free/ }], "two at once");
   const second = new DeviceManager(join(dir, "devices.json"));
   t.equal(await idsFor(second, pod, "main"), "b", "with the provider not back yet after a restart of the agent");
+  t.same(second.counts(), { "x.dev/y": { capacity: 0, allocatable: 0 } }, "nobody answers for its devices until it is");
 });
 
 t.test("resizeRefusal()", async (t) => {
@@ -140,7 +141,8 @@ t.test("admissionVerdict()", async (t) => {
     admissionVerdict(asks("a", { "x.dev/y": "1" }), [asks("b", { "x.dev/y": "1" })], facts)?.message,
     /x\.dev\/y, requested: 1, used: 1, capacity: 1$/,
   );
-  t.equal(verdict(asks("a", { "no.dev/such": "1" })), "OutOfno.dev/such");
+  t.equal(verdict(asks("a", { "no.dev/such": "1" })), undefined, "what the node never heard of is counted elsewhere");
+  t.equal(verdict(asks("a", { "hugepages-2Mi": "2Mi" })), "OutOfhugepages-2Mi");
   t.equal(verdict(testPod("a"), testPod("b"), testPod("c")), "OutOfpods");
   t.equal(verdict(asks("a", {}, { nodeSelector: { disk: "hdd" } })), "NodeAffinity");
   const affinity = (term: object) => ({

@@ -34,6 +34,7 @@ const open = (root: string) =>
     driver: "cgroupfs",
     clock: systemClock,
     pods: () => [burstable],
+    podPids: 4096,
     allowed: () => ({ milliCpu: 2000n, memoryBytes: 1n << 30n }),
   });
 
@@ -47,6 +48,8 @@ t.test("PodCgroups on a tree of the first version", async (t) => {
   t.equal(read("cpu,cpuacct/skiff/kubepods/poduid-g/cpu.shares"), "512");
   t.equal(read("cpu,cpuacct/skiff/kubepods/poduid-g/cpu.cfs_quota_us"), "50000");
   t.equal(read("memory/skiff/kubepods/poduid-g/memory.limit_in_bytes"), "67108864");
+  t.equal(read("pids/skiff/kubepods/poduid-g/pids.max"), "4096");
+  t.equal(read("memory/skiff/kubepods/memory.limit_in_bytes"), "1073741824");
   t.equal(read("cpu,cpuacct/skiff/kubepods/burstable/poduid-b/cpu.cfs_quota_us"), "-1");
   t.equal(read("cpu,cpuacct/skiff/kubepods/burstable/cpu.shares"), "256");
   t.equal(read("cpu,cpuacct/skiff/kubepods/besteffort/cpu.shares"), "2");
@@ -66,6 +69,7 @@ t.test("PodCgroups on a tree of the second version", async (t) => {
   t.equal(read("poduid-g/cpu.max"), "50000 100000");
   t.equal(read("poduid-g/memory.max"), "67108864");
   t.equal(read("poduid-g/cpu.weight"), "20");
+  t.equal(read("poduid-g/pids.max"), "4096");
   t.equal(read("cgroup.subtree_control"), "+cpu +memory +pids +cpuset +io");
 });
 
@@ -83,6 +87,7 @@ t.test("PodCgroups on this kernel", { skip: process.getuid?.() === 0 ? false : "
     driver: "cgroupfs",
     clock: systemClock,
     pods: () => [],
+    podPids: -1,
     allowed: () => ({ milliCpu: 2000n, memoryBytes: 1n << 40n }),
   });
   t.teardown(() => files.remove(name));

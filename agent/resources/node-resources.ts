@@ -11,6 +11,7 @@ import type { PluginSockets } from "../../plugins/kit/plugin-sockets.ts";
 import type { AgentConfig } from "../config/agent-config.ts";
 import { annotations } from "../containers/identity.ts";
 import { ImageGc } from "../images/image-gc.ts";
+import { atLeastZero, reservedOf } from "../node/capacity.ts";
 import type { MachineFacts } from "../node/machine.ts";
 import type { Pressure } from "../node/node-status.ts";
 import { isAnythingRunning, type ObservedPod } from "../pleg/observed.ts";
@@ -77,13 +78,19 @@ export interface AgentResources extends NodeResources {
 export async function openResources(options: ResourcesOptions): Promise<AgentResources> {
   const { config, machine, runtime, clock, log, pods } = options;
   let isShuttingDown = false;
+  const reserved = reservedOf([config.systemReserved, config.kubeReserved]);
   const cgroups = new PodCgroups({
     files: openCgroupFiles(),
     root: config.cgroupRoot,
     driver: await cgroupDriver(runtime),
     clock,
     pods,
-    allowed: () => ({ milliCpu: BigInt(machine.cpus) * 1000n, memoryBytes: machine.memoryBytes }),
+    podPids: config.podPids,
+    // What is set aside for the system is kept from the pods by the kernel, not by the scheduler alone.
+    allowed: () => ({
+      milliCpu: atLeastZero(BigInt(machine.cpus) * 1000n - reserved.milliCpu),
+      memoryBytes: atLeastZero(machine.memoryBytes - reserved.memoryBytes),
+    }),
   });
   const devices = new DeviceManager(join(options.dirs.agent, "devices.json"));
   for (const [resource, paths] of Object.entries(config.hostDevices)) devices.add(hostDeviceProvider(resource, paths));

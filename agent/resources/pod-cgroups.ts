@@ -22,6 +22,8 @@ export interface PodCgroupsOptions {
   readonly driver: "cgroupfs" | "systemd";
   readonly clock: Clock;
   readonly pods: () => readonly AgentPod[];
+  /** Processes and threads of a pod; nothing above 0 is no limit. */
+  readonly podPids: number;
   /** What pods together may use, in thousandths of a CPU and bytes. */
   readonly allowed: () => { milliCpu: bigint; memoryBytes: bigint };
 }
@@ -48,12 +50,12 @@ export class PodCgroups {
   }
 
   async prepare(pod: AgentPod): Promise<void> {
-    const { root, driver, files } = this.#options;
+    const { root, driver, files, podPids } = this.#options;
     if (!root || driver === "systemd") return;
     this.#makeTree();
     const path = this.#path(folders[qosOf(pod)], pod.metadata.uid);
     files.make(path);
-    files.limit(path, podLimits(pod));
+    files.limit(path, { ...podLimits(pod), pids: podPids });
     this.#balance(pod);
   }
 

@@ -10,6 +10,8 @@ export interface IdRange {
   /** The host's id for the pod's root. */
   readonly hostId: number;
   readonly length: number;
+  /** The runtime shows the owners of files as the pod's users, so what the node makes for the pod may be the host's own. */
+  readonly isMapped: boolean;
 }
 
 const length = 65_536;
@@ -17,42 +19,54 @@ const length = 65_536;
 const mostRanges = 65_534;
 const fileName = "userns";
 
+/** Linux shows the owners of every kind of volume shifted from 6.3 on, when tmpfs learned it; upstream asks for the same. */
+export function canMapOwners(kernelVersion: string): boolean {
+  const [major = 0, minor = 0] = kernelVersion.split(".").map((part) => Number.parseInt(part, 10));
+  return major > 6 || (major === 6 && minor >= 3);
+}
+
 export class UserNamespaces {
   readonly #podsDir: string;
-  readonly #startByUid = new Map<string, number>();
+  readonly #canMap: boolean;
+  readonly #rangeByUid = new Map<string, IdRange>();
 
-  constructor(podsDir: string) {
+  constructor(podsDir: string, canMap: boolean) {
     this.#podsDir = podsDir;
+    this.#canMap = canMap;
     for (const uid of existsSync(podsDir) ? readdirSync(podsDir) : []) {
       const known = this.#read(uid);
-      if (known) this.#startByUid.set(uid, known.hostId);
+      if (known) this.#rangeByUid.set(uid, known);
     }
   }
 
   /** The pod's range, given to it with the first call; undefined for a pod that shares the host's users. */
   of({ metadata: { uid }, spec }: Pick<AgentPod, "metadata" | "spec">): IdRange | undefined {
     if (spec.hostUsers !== false) return undefined;
-    const known = this.#startByUid.get(uid);
-    if (known !== undefined) return { hostId: known, length };
-    const taken = new Set(this.#startByUid.values());
+    const known = this.#rangeByUid.get(uid);
+    if (known) return known;
+    const taken = new Set([...this.#rangeByUid.values()].map(({ hostId }) => hostId));
     for (let number = 1; number <= mostRanges; number++) {
       const hostId = number * length;
       if (taken.has(hostId)) continue;
-      this.#write(uid, { hostId, length });
-      this.#startByUid.set(uid, hostId);
-      return { hostId, length };
+      const range = { hostId, length, isMapped: this.#canMap };
+      this.#write(uid, range);
+      this.#rangeByUid.set(uid, range);
+      return range;
     }
     throw new Fault("too-many", "Cannot give the pod ids of its own: every range is taken");
   }
 
   /** Nothing of the pod is left on the host; its folder goes with the rest of it. */
   release(podUid: string): void {
-    this.#startByUid.delete(podUid);
+    this.#rangeByUid.delete(podUid);
   }
 
   #read(uid: string): IdRange | undefined {
     try {
-      return JSON.parse(readFileSync(join(this.#podsDir, uid, fileName), "utf8")) as IdRange;
+      const { isMapped = false, ...range } = JSON.parse(
+        readFileSync(join(this.#podsDir, uid, fileName), "utf8"),
+      ) as Omit<IdRange, "isMapped"> & { isMapped?: boolean };
+      return { ...range, isMapped };
     } catch {
       return undefined; // a pod without one
     }

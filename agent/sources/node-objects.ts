@@ -20,8 +20,10 @@ import type {
   IssuedToken,
   PodObjects,
   TokenWish,
+  TrustBundleWish,
   VolumeAttachmentObject,
 } from "../../plugins/kit/pod-objects.ts";
+import { labelSelectorOf } from "../../plugins/kit/selector.ts";
 import type { ReferencedObjects } from "../containers/environment.ts";
 
 export interface NodeObjectsOptions {
@@ -34,17 +36,18 @@ export interface NodeObjectsOptions {
 }
 
 interface TrustBundle {
-  metadata: { name?: string };
+  metadata: { name?: string; labels?: Record<string, string> };
   spec?: { trustBundle?: string; signerName?: string };
 }
 
-const trustBundles: ResourceRef = {
+/** The newest first: 1.32 has the last alone, where it is switched on. */
+const trustBundles: readonly ResourceRef[] = ["v1beta1", "v1alpha1"].map((version) => ({
   group: "certificates.k8s.io",
-  version: "v1beta1",
+  version,
   plural: "clustertrustbundles",
   kind: "ClusterTrustBundle",
   namespaced: false,
-};
+}));
 
 export class NodeObjects implements PodObjects, ReferencedObjects {
   readonly #options: NodeObjectsOptions;
@@ -116,11 +119,26 @@ export class NodeObjects implements PodObjects, ReferencedObjects {
     return { token, issuedAt, expiresAt };
   }
 
-  async trustBundle(wish: { name?: string; signerName?: string; labelSelector?: object }, call: Call): Promise<string> {
-    if (wish.name) return (await this.#get<TrustBundle>(trustBundles, "", wish.name, call)).spec?.trustBundle ?? "";
-    const list = await this.#client("trust bundles").listAll<TrustBundle>(trustBundles, {}, call);
-    const own = list.items.filter((item) => item.spec?.signerName === wish.signerName);
-    if (own.length === 0) throw new Fault("not-found", `no trust bundle of signer "${wish.signerName}"`);
+  async trustBundle(wish: TrustBundleWish, call: Call): Promise<string> {
+    const [newest, ...older] = trustBundles as [ResourceRef, ...ResourceRef[]];
+    let bundle = this.#trustBundle(newest, wish, call);
+    for (const ref of older)
+      bundle = bundle.catch((error: unknown) => {
+        if (!isFault(error, "not-found")) throw error;
+        return this.#trustBundle(ref, wish, call);
+      });
+    return bundle;
+  }
+
+  async #trustBundle(ref: ResourceRef, wish: TrustBundleWish, call: Call): Promise<string> {
+    if (wish.name) return (await this.#get<TrustBundle>(ref, "", wish.name, call)).spec?.trustBundle ?? "";
+    const list = await this.#client("trust bundles").listAll<TrustBundle>(ref, {}, call);
+    // No selector selects nothing, an empty one everything.
+    const selects = wish.labelSelector ? labelSelectorOf(wish.labelSelector) : undefined;
+    const own = list.items.filter(
+      ({ metadata, spec }) => spec?.signerName === wish.signerName && selects?.matches(metadata.labels),
+    );
+    if (own.length === 0) throw new Fault("not-found", `no trust bundle of signer "${wish.signerName}" is selected`);
     return own.map((item) => item.spec?.trustBundle ?? "").join("\n");
   }
 

@@ -7,6 +7,7 @@ import { Meters, usualBuckets } from "../../plugins/kit/meters.ts";
 const startBuckets = [0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800];
 const operationBuckets = Array.from({ length: 14 }, (_, index) => 0.005 * 2.5 ** index);
 const storageBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600];
+const pullBuckets = [1, 5, 10, 20, 30, 60, 180, 300, 600, 900, 1200, 1800, 2700, 3600];
 const clientBuckets = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 
 export class AgentMeters {
@@ -14,6 +15,9 @@ export class AgentMeters {
   readonly runtimeOperations: Counter;
   readonly runtimeErrors: Counter;
   readonly runtimeSeconds: Histogram;
+  readonly sandboxSeconds: Histogram;
+  readonly sandboxErrors: Counter;
+  readonly pullSeconds: Histogram;
   readonly relistSeconds: Histogram;
   readonly relistIntervals: Histogram;
   readonly workerSeconds: Histogram;
@@ -46,6 +50,19 @@ export class AgentMeters {
       "kubelet_runtime_operations_duration_seconds",
       alpha("Duration in seconds of runtime operations. Broken down by operation type."),
       operationBuckets,
+    );
+    this.sandboxSeconds = meters.histogram(
+      "kubelet_run_podsandbox_duration_seconds",
+      alpha("Duration in seconds of the run_podsandbox operations. Broken down by RuntimeClass.Handler."),
+    );
+    this.sandboxErrors = meters.counter(
+      "kubelet_run_podsandbox_errors_total",
+      alpha("Cumulative number of the run_podsandbox operation errors by RuntimeClass.Handler."),
+    );
+    this.pullSeconds = meters.histogram(
+      "kubelet_image_pull_duration_seconds",
+      alpha("Duration in seconds to pull an image."),
+      pullBuckets,
     );
     this.relistSeconds = meters.histogram(
       "kubelet_pleg_relist_duration_seconds",

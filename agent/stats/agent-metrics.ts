@@ -11,12 +11,22 @@ import type { Snapshot } from "./usage.ts";
 
 const states = ["created", "exited", "running", "unknown"] as const;
 
+/** The certificate that the node shows others; and renewals that failed, of it and of the serving one. */
+export interface CertificateRenewals {
+  /** Wall time in milliseconds. */
+  readonly clientEndsAt: number;
+  readonly clientErrors: number;
+  readonly servingErrors: number;
+}
+
 export interface AgentNumbers {
   /** Wall times in milliseconds. */
   readonly startedAt: number;
   readonly now: number;
   readonly volumesOf: (podUid: string) => readonly VolumeOnDisk[];
   readonly certificateEndsAt: (() => number | undefined) | undefined;
+  readonly renewals: (() => CertificateRenewals | undefined) | undefined;
+  readonly cgroupVersion: 1 | 2;
 }
 
 export function agentMetrics(view: AgentView, { node, pods }: Snapshot, disk: NodeDisk, own: AgentNumbers): string {
@@ -43,13 +53,23 @@ export function agentMetrics(view: AgentView, { node, pods }: Snapshot, disk: No
     volumes(out, usage, disk);
     logBytes(out, usage, disk);
   }
-  const endsAt = own.certificateEndsAt?.();
-  if (endsAt !== undefined) {
-    const help = "[ALPHA] Gauge of the shortest TTL (time-to-live) of the Kubelet's serving certificate.";
-    gauge("kubelet_certificate_manager_server_ttl_seconds", help, Math.floor((endsAt - own.now) / 1000));
-  }
+  certificates(out, own);
+  gauge("kubelet_cgroup_version", "[ALPHA] cgroup version on the hosts.", own.cgroupVersion);
+  const ephemeral = view.pods().reduce((sum, { spec }) => sum + (spec.ephemeralContainers?.length ?? 0), 0);
+  const ephemeralHelp = "[ALPHA] Current number of ephemeral containers in pods managed by this kubelet.";
+  gauge("kubelet_managed_ephemeral_containers", ephemeralHelp, ephemeral);
   const [, major = "", minor = ""] = /^v(\d+)\.(\d+)/.exec(kubeletVersion) ?? [];
-  const build = { git_version: kubeletVersion, go_version: "", major, minor, platform: `linux/${process.arch}` };
+  const build = {
+    build_date: "",
+    compiler: "",
+    git_commit: "",
+    git_tree_state: "clean",
+    git_version: kubeletVersion,
+    go_version: "",
+    major,
+    minor,
+    platform: `linux/${process.arch}`,
+  };
   gauge("kubernetes_build_info", "[ALPHA] A metric with a constant '1' value labeled by the version.", 1, build);
   const { user, system } = process.cpuUsage();
   out.add(
@@ -59,6 +79,8 @@ export function agentMetrics(view: AgentView, { node, pods }: Snapshot, disk: No
     "",
     (user + system) / 1e6,
   );
+  const virtual = virtualBytes();
+  if (virtual !== undefined) gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.", virtual);
   gauge("process_resident_memory_bytes", "Resident memory size in bytes.", process.memoryUsage().rss);
   gauge(
     "process_start_time_seconds",
@@ -82,6 +104,24 @@ export function agentMetrics(view: AgentView, { node, pods }: Snapshot, disk: No
     gauge("skiff_node_load", "Average load of the node.", value, { minutes: ["1", "5", "15"][index] ?? "" }),
   );
   return out.toString();
+}
+
+/** What alerts about certificates ask for. */
+function certificates(out: Exposition, { now, certificateEndsAt, renewals }: AgentNumbers): void {
+  const secondsTo = (endsAt: number) => Math.floor((endsAt - now) / 1000);
+  const gauge = (name: string, help: string, value: number) => out.add(name, "gauge", `[ALPHA] ${help}`, "", value);
+  const counter = (name: string, help: string, value: number) => out.add(name, "counter", `[ALPHA] ${help}`, "", value);
+  const endsAt = certificateEndsAt?.();
+  const ofServer = "Gauge of the shortest TTL (time-to-live) of the Kubelet's serving certificate.";
+  if (endsAt !== undefined) gauge("kubelet_certificate_manager_server_ttl_seconds", ofServer, secondsTo(endsAt));
+  const told = renewals?.();
+  if (!told) return;
+  const ofClient = "Gauge of the TTL (time-to-live) of the Kubelet's client certificate, negative once it has ended.";
+  gauge("kubelet_certificate_manager_client_ttl_seconds", ofClient, secondsTo(told.clientEndsAt));
+  const clientErrors = "Counter of certificate renewal errors.";
+  counter("kubelet_certificate_manager_client_expiration_renew_errors", clientErrors, told.clientErrors);
+  const serverErrors = "Counter of serving certificate renewal errors.";
+  counter("kubelet_server_expiration_renew_errors", serverErrors, told.servingErrors);
 }
 
 /** By whether they came from a manifest. */
@@ -164,6 +204,14 @@ function volumes(out: Exposition, { pod }: Snapshot["pods"][number], disk: NodeD
     add("inodes", "Maximum number of inodes in the volume", volume.fileSystem.inodes);
     add("inodes_free", "Number of free inodes in the volume", volume.fileSystem.inodesFree);
     add("inodes_used", "Number of used inodes in the volume", volume.inodes);
+  }
+}
+
+function virtualBytes(): number | undefined {
+  try {
+    return Number(/^VmSize:\s+(\d+) kB$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1]) * 1024;
+  } catch {
+    return undefined;
   }
 }
 

@@ -7,6 +7,7 @@ import { findContainer } from "../pods/agent-pod.ts";
 import type { NodeDisk } from "./disk-view.ts";
 import { deviceName } from "./cadvisor/stats-document.ts";
 import { type DiskCounters, sectorBytes } from "./disk-stats.ts";
+import type { MountedFileSystem } from "./cadvisor/filesystems.ts";
 import { Exposition, labelText } from "./exposition.ts";
 import type { InterfaceCounters } from "./net-dev.ts";
 import { rootSample } from "./root-sample.ts";
@@ -19,6 +20,11 @@ export interface MachineNumbers {
   readonly osImage: string;
   /** Wall time in milliseconds. */
   readonly bootedAt: number;
+  readonly machineId: string;
+  readonly systemUuid: string;
+  readonly bootId: string;
+  readonly physicalCores: number;
+  readonly sockets: number;
 }
 
 const period = 100_000;
@@ -27,6 +33,10 @@ const period = 100_000;
 export interface CountedNow {
   /** Files and sockets that the processes of a group hold open. */
   openFiles(cgroup: string): { readonly files: number; readonly sockets: number };
+  /** How many files its first process may open, and how many threads the group may have; absent where nothing bounds them. */
+  bounds(cgroup: string): { readonly files?: number; readonly threads?: number };
+  /** The file systems that are on devices. */
+  readonly mounted: readonly MountedFileSystem[];
 }
 
 export function cadvisorMetrics(
@@ -56,6 +66,10 @@ export function cadvisorMetrics(
   startTime(out, labelText(nobody), machine.bootedAt);
   network(out, nobody, node.interfaces, at);
   disks(out, labelText(nobody), node.disks, at);
+  for (const one of counted?.mounted ?? []) fileSystem(out, labelText(nobody), one, one.usedBytes, at);
+  const limitHelp = "Memory limit for the container.";
+  out.add("container_spec_memory_limit_bytes", "gauge", limitHelp, labelText(nobody), machine.memoryBytes);
+  const imagesOn = counted?.mounted.find(({ labels }) => labels.includes("images"))?.device ?? "";
   for (const { pod, cgroup, sample, network: interfaces, containers } of pods) {
     const { name, namespace, uid } = pod.metadata;
     const own = { container: "", id: cgroup, image: "", name: "", namespace, pod: name };
@@ -81,45 +95,16 @@ export function cadvisorMetrics(
         out.add("container_file_descriptors", "gauge", help, labels, open.files, at);
         out.add("container_sockets", "gauge", "Number of open sockets for the container.", labels, open.sockets, at);
       }
+      bounds(out, labels, (one.cgroup === "" ? undefined : counted?.bounds(one.cgroup)) ?? {}, at);
       const written = disk.pods.get(uid)?.roots.get(container.id);
       if (written) {
-        out.add(
-          "container_fs_usage_bytes",
-          "gauge",
-          "Number of bytes that are consumed by the container on this filesystem.",
-          `${labels},device=""`,
-          written.bytes,
-          at,
-        );
-        out.add(
-          "container_fs_inodes_total",
-          "gauge",
-          "Number of Inodes",
-          `${labels},device=""`,
-          disk.images?.inodes ?? 0,
-          at,
-        );
-        out.add(
-          "container_fs_limit_bytes",
-          "gauge",
-          "Number of bytes that can be consumed by the container on this filesystem.",
-          `${labels},device=""`,
-          disk.images?.capacityBytes ?? 0,
-          at,
-        );
+        const { inodes = 0, inodesFree = 0, capacityBytes = 0 } = disk.images ?? {};
+        fileSystem(out, labels, { device: imagesOn, inodes, inodesFree, capacityBytes }, written.bytes, at);
       }
       limits(out, labels, findContainer(pod, container.name)?.container);
     }
   }
-  out.add("machine_cpu_cores", "gauge", "Number of logical CPU cores.", "", machine.cpus);
-  out.add("machine_memory_bytes", "gauge", "Amount of memory installed on the machine.", "", machine.memoryBytes);
-  out.add(
-    "machine_swap_bytes",
-    "gauge",
-    "Amount of swap memory available on the machine.",
-    "",
-    node.memory.swapTotalBytes,
-  );
+  machineSeries(out, machine, node.memory.swapTotalBytes);
   out.add(
     "container_scrape_error",
     "gauge",
@@ -245,6 +230,48 @@ function usage(
       `Total time duration no tasks in the container could make progress due to ${kind} congestion.`,
       full.totalUs / 1e6,
     );
+  }
+}
+
+/** Boards join series of several exporters by these ids. */
+function machineSeries(out: Exposition, machine: MachineNumbers, swapBytes: number): void {
+  const ids = { boot_id: machine.bootId, machine_id: machine.machineId, system_uuid: machine.systemUuid };
+  const labels = labelText(ids);
+  const add = (name: string, help: string, value: number) => out.add(`machine_${name}`, "gauge", help, labels, value);
+  add("cpu_cores", "Number of logical CPU cores.", machine.cpus);
+  add("cpu_physical_cores", "Number of physical CPU cores.", machine.physicalCores);
+  add("cpu_sockets", "Number of CPU sockets.", machine.sockets);
+  add("memory_bytes", "Amount of memory installed on the machine.", machine.memoryBytes);
+  add("swap_bytes", "Amount of swap memory available on the machine.", swapBytes);
+}
+
+/** How full a file system is: the machine's own, or the one that a container's root lies on. */
+function fileSystem(
+  out: Exposition,
+  labels: string,
+  on: Pick<MountedFileSystem, "device" | "inodes" | "inodesFree" | "capacityBytes">,
+  usedBytes: number,
+  at: number,
+): void {
+  const text = `${labels},${labelText({ device: on.device })}`;
+  const add = (name: string, help: string, value: number) =>
+    out.add(`container_fs_${name}`, "gauge", help, text, value, at);
+  const here = "by the container on this filesystem.";
+  add("usage_bytes", `Number of bytes that are consumed ${here}`, usedBytes);
+  add("limit_bytes", `Number of bytes that can be consumed ${here}`, on.capacityBytes);
+  add("inodes_total", "Number of Inodes", on.inodes);
+  add("inodes_free", "Number of available Inodes", on.inodesFree);
+}
+
+function bounds(out: Exposition, labels: string, found: ReturnType<CountedNow["bounds"]>, at: number): void {
+  const { files, threads } = found;
+  if (threads !== undefined) {
+    const help = "Maximum number of threads allowed inside the container, infinity if value is zero";
+    out.add("container_threads_max", "gauge", help, labels, threads, at);
+  }
+  if (files !== undefined) {
+    const help = "Soft ulimit values for the container root process. Unlimited if -1, except priority and nice";
+    out.add("container_ulimits_soft", "gauge", help, `${labels},ulimit="max_open_files"`, files, at);
   }
 }
 

@@ -20,6 +20,14 @@ export function measuredRuntime(runtime: Runtime, meters: AgentMeters, clock: Cl
 
 function measured<T extends object>(service: T, meters: AgentMeters, clock: Clock): T {
   const wrapped = new Map<string | symbol, unknown>();
+  /** What has series beside those of all operations. */
+  const ofItsOwn = (method: string, request: unknown, seconds: number, isDone: boolean) => {
+    if (method === "pullImage" && isDone) meters.pullSeconds.observe({ image_size_in_bytes: "N/A" }, seconds);
+    if (method !== "runPodSandbox") return;
+    const labels = { runtime_handler: (request as { runtimeHandler?: string } | undefined)?.runtimeHandler ?? "" };
+    meters.sandboxSeconds.observe(labels, seconds);
+    if (!isDone) meters.sandboxErrors.add(labels);
+  };
   return new Proxy(service, {
     get(target, key) {
       const known = wrapped.get(key);
@@ -32,11 +40,16 @@ function measured<T extends object>(service: T, meters: AgentMeters, clock: Cloc
         const result = (found as (...all: unknown[]) => unknown).apply(target, args);
         if (!(result instanceof Promise)) return result;
         meters.runtimeOperations.add(operation);
-        const end = () => meters.runtimeSeconds.observe(operation, (clock.monotonic() - startedAt) / 1000);
-        result.then(end, () => {
-          end();
-          meters.runtimeErrors.add(operation);
-        });
+        const end = (isDone: boolean) => {
+          const seconds = (clock.monotonic() - startedAt) / 1000;
+          meters.runtimeSeconds.observe(operation, seconds);
+          if (!isDone) meters.runtimeErrors.add(operation);
+          ofItsOwn(key, args[0], seconds, isDone);
+        };
+        result.then(
+          () => end(true),
+          () => end(false),
+        );
         return result;
       };
       wrapped.set(key, call);

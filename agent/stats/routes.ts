@@ -8,10 +8,11 @@ import { isTrue } from "../../plugins/kit/query-flag.ts";
 import type { MoreRoutes } from "../server/routes.ts";
 import { type PageState, pageState, type PageWish } from "../server/ui/state.ts";
 import type { AgentMeters } from "./agent-meters.ts";
-import { openFiles } from "./cadvisor/processes.ts";
-import { agentMetrics } from "./agent-metrics.ts";
+import { mostOpenFiles, openFiles } from "./cadvisor/processes.ts";
+import { agentMetrics, type CertificateRenewals } from "./agent-metrics.ts";
 import { lookedAt } from "./cadvisor/containers.ts";
 import { CadvisorEvents } from "./cadvisor/events.ts";
+import { fileSystems } from "./cadvisor/filesystems.ts";
 import { openInventory } from "./cadvisor/inventory.ts";
 import { kubeletStats } from "./cadvisor/kubelet-paths.ts";
 import { cadvisorApi } from "./cadvisor/routes.ts";
@@ -35,6 +36,7 @@ export interface StatsOptions
   readonly meters?: AgentMeters;
   /** When the certificate ends that the kubelet's API is served with. */
   readonly certificateEndsAt?: (() => number | undefined) | undefined;
+  readonly renewals?: (() => CertificateRenewals | undefined) | undefined;
   readonly log: Log;
 }
 
@@ -76,16 +78,29 @@ export function openStats(options: StatsOptions): Stats {
   const metrics: Record<string, () => Promise<string>> = {
     "": async () => {
       const { snapshot, disk } = await whole();
-      const more = { startedAt, volumesOf: options.volumesOf, certificateEndsAt: options.certificateEndsAt };
-      return agentMetrics(view, snapshot, disk, { ...more, now: clock.now() }) + (options.meters?.text() ?? "");
+      const { volumesOf, certificateEndsAt, renewals } = options;
+      const { version: cgroupVersion } = cgroups;
+      const own = { startedAt, volumesOf, certificateEndsAt, renewals, cgroupVersion, now: clock.now() };
+      return agentMetrics(view, snapshot, disk, own) + (options.meters?.text() ?? "");
     },
     cadvisor: async () => {
       const { snapshot, disk } = await whole();
+      const mounted = await fileSystems({ imagesAt: dataDir, disks: snapshot.node.disks });
       return cadvisorMetrics(snapshot, disk, options.machine, {
+        mounted,
         openFiles: (cgroup) => {
           const all = cgroups.processes(cgroup).map(openFiles);
           const sum = (of: "files" | "sockets") => all.reduce((total, one) => total + one[of], 0);
           return { files: sum("files"), sockets: sum("sockets") };
+        },
+        bounds: (cgroup) => {
+          const first = cgroups.processes(cgroup)[0];
+          const files = first === undefined ? undefined : mostOpenFiles(first);
+          const most = cgroups.read(cgroup, "pids", "pids.max")?.trim();
+          return {
+            ...(files === undefined ? {} : { files }),
+            ...(most === undefined ? {} : { threads: Number(most) || 0 }),
+          };
         },
       });
     },
@@ -110,7 +125,7 @@ export function openStats(options: StatsOptions): Stats {
       return write && write().then((body) => text(body, 200, exposition));
     },
     page: async (container) => {
-      const wish = { cpus: options.machine.cpus, ...(container ? { container } : {}) };
+      const wish = { cpus: options.machine.cpus, bootedAt, dataDir, ...(container ? { container } : {}) };
       return pageState(view, await sampler.snapshot(), sampler.history, wish);
     },
     run: (call) => sampler.run(call),

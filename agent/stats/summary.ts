@@ -23,7 +23,7 @@ export function summary(snapshot: Snapshot, disk: NodeDisk | undefined, facts: S
   return {
     node: {
       nodeName: facts.nodeName,
-      systemContainers: [podsTogether(snapshot), ownProcess(node.at, time)],
+      systemContainers: [podsTogether(snapshot, facts), ownProcess(node.at, time)],
       startTime: apiTime(facts.startedAt),
       cpu: {
         time,
@@ -184,12 +184,13 @@ function ephemeral({ pod, containers }: PodUsage, node: NodeDisk | undefined, di
   };
 }
 
-function podsTogether({ at, pods }: Snapshot): object {
+function podsTogether({ at, pods }: Snapshot, { startedAt }: SummaryFacts): object {
   const time = apiTime(at);
+  const since = pods.map(({ pod }) => Date.parse(String(pod.status?.startTime ?? ""))).filter((ms) => ms > 0);
   const total = (of: (sample: CgroupSample) => number) => pods.reduce((sum, { sample }) => sum + of(sample), 0);
   return {
     name: "pods",
-    startTime: null,
+    startTime: apiTime(since.length > 0 ? Math.min(...since) : startedAt),
     cpu: {
       time,
       usageNanoCores: pods.reduce((sum, { nanoCores }) => sum + (nanoCores ?? 0), 0),

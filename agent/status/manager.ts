@@ -19,6 +19,8 @@ interface Entry {
   written: PodStatus;
   /** The version that `written` was at: a watch may still bring older news. */
   version: bigint;
+  /** The version at which somebody asked for other resources: a status of before that knows nothing of it. */
+  proposedAt?: bigint;
   /** Everything of the pod is gone from the node: its object may go too. */
   isReleased: boolean;
 }
@@ -73,6 +75,7 @@ export class StatusManager {
     const entry = this.#entries.get(podUid);
     const version = versionOf(pod);
     if (!entry || version < entry.version) return;
+    if (isProposed(pod.status) && !isProposed(entry.written)) entry.proposedAt = version;
     entry.written = pod.status ?? {};
     entry.version = version;
     this.#queue.add(podUid);
@@ -108,7 +111,7 @@ export class StatusManager {
     const { namespace, name } = target.metadata;
     try {
       const { status } = entry;
-      const patch = statusPatch(entry.written, status);
+      const patch = statusPatch(entry.written, answerTo(entry));
       if (patch) {
         const body = { metadata: { uid: target.metadata.uid }, status: patch };
         const at = { namespace, name, subresource: "status" };
@@ -149,6 +152,14 @@ function isBeginning({ status, written }: Entry): boolean {
   const isMaking = (reason: string | undefined) =>
     !reason || reason === "ContainerCreating" || reason === "PodInitializing";
   return states.every((state) => state?.waiting !== undefined && isMaking(state.waiting.reason));
+}
+
+const isProposed = (status: PodStatus | undefined) => status?.resize === "Proposed";
+
+/** A proposal stands until a status is told that was made knowing it. */
+function answerTo({ pod, status, written, proposedAt }: Entry): PodStatus {
+  const isUnheard = proposedAt !== undefined && isProposed(written) && versionOf(pod) < proposedAt;
+  return isUnheard ? { ...status, resize: "Proposed" } : status;
 }
 
 /** Servers count versions upwards; one that does not is taken at its word each time. */

@@ -17,8 +17,8 @@ export interface StatusInput extends ContainerStatusInput {
   readonly nowMs: number;
   /** Someone on the node ended the pod: deadline, eviction, admission, shutdown. */
   readonly verdict?: Verdict;
-  /** The pod asks for other resources than it has, and does not get them. */
-  readonly resize?: ResizeRefusal;
+  /** The pod asks for other resources than it has: it does not get them, or not yet. */
+  readonly resize?: ResizeRefusal | "InProgress";
 }
 
 export interface Verdict {

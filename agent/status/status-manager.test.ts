@@ -95,3 +95,30 @@ t.test("StatusManager leaves out a beginning that is over soon", async (t) => {
   stop.abort();
   await running;
 });
+
+t.test("StatusManager lets a proposal stand until a status is told that knows of it", async (t) => {
+  const written: unknown[] = [];
+  let version = 10;
+  const fetch = async (request: Request) => {
+    const { status } = (await request.json()) as { status: PodStatus };
+    written.push(status);
+    return Response.json({ metadata: { resourceVersion: String(++version) }, status });
+  };
+  const client = new ApiClient({ fetch, clock: systemClock });
+  const manager = new StatusManager({ client, clock: systemClock, log: noLog, mirrorOf: () => undefined });
+  const stop = new AbortController();
+  const running = manager.run(stop);
+  const at = (resourceVersion: string) => testPod("sized", {}, { uid: "u", resourceVersion });
+  manager.set(at("1"), { phase: "Running" });
+  await until("the first status", () => written.length === 1);
+  manager.seen("u", { ...at("20"), status: { phase: "Running", resize: "Proposed" } });
+  manager.set(at("1"), { phase: "Running", message: "of before" });
+  await until("a status of before", () => written.length === 2);
+  t.notOk("resize" in (written[1] as object), "nothing is said of it");
+  manager.seen("u", { ...at("21"), status: { phase: "Running", message: "of before", resize: "Proposed" } });
+  manager.set(at("21"), { phase: "Running", message: "of before" });
+  await until("the answer", () => written.length === 3);
+  t.same(written[2], { resize: null });
+  stop.abort();
+  await running;
+});

@@ -240,7 +240,7 @@ t.test(
 t.test("subPath() binds inside the volume and refuses links that lead out", async (t) => {
   const here = await world(t);
   const manager = here.open();
-  const thePod = pod([{ name: "data", emptyDir: {} }]);
+  const thePod = pod([{ name: "data", emptyDir: {} }], { securityContext: { fsGroup: 123 } });
   const volume = (await manager.mount(thePod, uninterrupted)).get("data");
   if (!volume) throw new Error("no volume");
   writeFileSync(join(here.root, "outside"), "o");
@@ -252,6 +252,12 @@ t.test("subPath() binds inside the volume and refuses links that lead out", asyn
   const made = await bind("new/deep", 0);
   writeFileSync(join(made, "f"), "1");
   t.ok(existsSync(join(volume.hostPath, "new/deep/f")));
+  for (const path of ["new", "new/deep"])
+    t.equal(
+      statSync(join(volume.hostPath, path)).mode & 0o7777,
+      0o2777,
+      "whoever may write to the volume may write there",
+    );
   writeFileSync(join(await bind("inside", 1), "g"), "1");
   t.ok(existsSync(join(volume.hostPath, "real/g")));
   await t.rejects(bind("link", 2), { code: "forbidden" });

@@ -15,6 +15,7 @@ import type { VolumeMountRequest, VolumePlugin, VolumeUsage } from "../../plugin
 import { type AgentPod, podName } from "../pods/agent-pod.ts";
 import type { MountedVolume, SubPathRequest, VolumeManager } from "./contract.ts";
 import { type DiskUsage, diskUsage } from "./disk-usage.ts";
+import type { GrowingVolume, VolumeGrowth } from "./growth.ts";
 import { PodDirectories } from "./pod-directories.ts";
 import { resolveVolume } from "./resolve.ts";
 import { bindSubPath, removeBind } from "./sub-path.ts";
@@ -28,6 +29,8 @@ export interface VolumeManagerOptions {
   readonly rootOf?: (pod: AgentPod) => number | undefined;
   /** What `inUse` answers has changed: the node should tell it soon. */
   readonly onInUse?: () => void;
+  /** Lets volumes grow; without it they stay as they are. */
+  readonly growth?: VolumeGrowth;
   readonly clock: Clock;
   readonly log: Log;
   /** How often live content is looked at when nobody woke it. */
@@ -37,6 +40,8 @@ export interface VolumeManagerOptions {
 interface MountedPod {
   pod: AgentPod;
   readonly live: Map<string, { plugin: VolumePlugin; request: VolumeMountRequest }>;
+  /** Those whose plugin can let them grow, with the pod as it was when they were mounted. */
+  readonly growing: Map<string, GrowingVolume>;
   readonly groups: number[];
   /** Names of attachable volumes, for the node's status. */
   readonly attached: string[];
@@ -70,7 +75,7 @@ class PodVolumes implements VolumeManager {
 
   mount(pod: AgentPod, call: Call): Promise<ReadonlyMap<string, MountedVolume>> {
     return this.#inTurn(pod.metadata.uid, async () => {
-      const state: MountedPod = { pod, live: new Map(), groups: [], attached: [] };
+      const state: MountedPod = { pod, live: new Map(), growing: new Map(), groups: [], attached: [] };
       this.#mounting.set(pod.metadata.uid, state);
       const mounted = new Map<string, MountedVolume>();
       const results = await Promise.allSettled(
@@ -93,7 +98,9 @@ class PodVolumes implements VolumeManager {
   ): Promise<MountedVolume> {
     if (volume.image) return { hostPath: "", image: { reference: volume.image.reference ?? "" }, readOnly: true };
     const resolved = await this.#explain(pod, volume.name, resolveVolume(pod, volume, this.#options.objects, call));
-    const csi = resolved.persistentVolume?.spec?.csi;
+    const { persistentVolume } = resolved;
+    const specName = persistentVolume?.metadata.name ?? volume.name;
+    const csi = persistentVolume?.spec?.csi;
     if (csi) {
       state.attached.push(`kubernetes.io/csi/${csi.driver}^${csi.volumeHandle}`);
       this.#options.onInUse?.();
@@ -111,16 +118,30 @@ class PodVolumes implements VolumeManager {
     const request: VolumeMountRequest = {
       pod,
       volume: resolved.volume,
-      ...(resolved.persistentVolume ? { persistentVolume: resolved.persistentVolume } : {}),
+      ...(persistentVolume ? { persistentVolume } : {}),
       path: this.#directories.volume(pod.metadata.uid, plugin.name, volume.name),
       readOnly: resolved.readOnly,
       ...(fsGroup === undefined ? {} : { fsGroup: fsGroup + (rootId ?? 0) }),
       ...(rootId === undefined ? {} : { rootId }),
       ...(fsGroupChangePolicy ? { fsGroupChangePolicy } : {}),
     };
-    await this.#explain(pod, volume.name, plugin.mount(request, call));
+    await this.#explain(pod, specName, plugin.mount(request, call));
+    const { claimName } = resolved;
+    if (plugin.expand && claimName && persistentVolume) {
+      const growing = { pod, plugin, request, claimName, volumeName: specName };
+      // A volume that a pod uses already grows beside it; failing that keeps nothing from starting.
+      const { growth } = this.#options;
+      if (growth && !this.#podsByUid.get(pod.metadata.uid)?.growing.has(volume.name))
+        await this.#explain(
+          pod,
+          specName,
+          growth.mounted(growing, call),
+          "MountVolume.Setup failed while expanding volume",
+        );
+      state.growing.set(volume.name, growing);
+    }
     if (plugin.refresh) state.live.set(volume.name, { plugin, request });
-    const group = Number(resolved.persistentVolume?.metadata.annotations?.[gidAnnotation]);
+    const group = Number(persistentVolume?.metadata.annotations?.[gidAnnotation]);
     if (Number.isInteger(group) && group > 0) state.groups.push(group);
     return {
       hostPath: plugin.hostPath?.(request) ?? request.path,
@@ -129,12 +150,17 @@ class PodVolumes implements VolumeManager {
     };
   }
 
-  async #explain<T>(pod: AgentPod, volumeName: string, work: Promise<T>): Promise<T> {
+  async #explain<T>(
+    pod: AgentPod,
+    volumeName: string,
+    work: Promise<T>,
+    doing = "MountVolume.SetUp failed",
+  ): Promise<T> {
     try {
       return await work;
     } catch (error) {
       const fault = toFault(error, `pod "${podName(pod)}"`);
-      throw new Fault(fault.code, `MountVolume.SetUp failed for volume "${volumeName}" : ${fault.message}`, {
+      throw new Fault(fault.code, `${doing} for volume "${volumeName}" : ${fault.message}`, {
         cause: error,
       });
     }
@@ -183,6 +209,8 @@ class PodVolumes implements VolumeManager {
       // Only now may what was attached for it be taken away.
       const wasAttached = (this.#mounting.get(podUid)?.attached.length ?? 0) > 0;
       this.#mounting.delete(podUid);
+      const used = [...this.#mounting.values()].flatMap(({ growing }) => [...growing.values()]);
+      this.#options.growth?.retain(new Set(used.map(({ volumeName }) => volumeName)));
       if (wasAttached) this.#options.onInUse?.();
     });
   }
@@ -288,7 +316,19 @@ class PodVolumes implements VolumeManager {
       for (const { plugin, request } of this.#podsByUid.get(uid)?.live.values() ?? []) {
         await plugin.refresh?.({ ...request, pod: this.#podsByUid.get(uid)?.pod ?? request.pod }, call);
       }
+      await this.#grow(uid, call);
     });
+  }
+
+  /** Volumes behind the pod's claims that have become larger. Never throws: the next look tries again. */
+  async #grow(uid: string, call: Call): Promise<void> {
+    const { growth, log } = this.#options;
+    for (const volume of this.#podsByUid.get(uid)?.growing.values() ?? []) {
+      await growth?.look(volume, call).catch((error) => {
+        if (!call.signal.aborted)
+          log.warn({ err: error, podUid: uid, volume: volume.volumeName }, "cannot tell whether a volume should grow");
+      });
+    }
   }
 
   #inTurn<T>(uid: string, work: () => Promise<T>): Promise<T> {

@@ -9,6 +9,7 @@ import { type AgentPod, podName } from "../pods/agent-pod.ts";
 export interface ResolvedVolume {
   readonly volume: Volume;
   readonly persistentVolume?: PersistentVolume;
+  readonly claimName?: string;
   readonly readOnly: boolean;
   readonly isBlock: boolean;
 }
@@ -32,8 +33,9 @@ export async function resolveVolume(
     );
   }
   return {
-    volume: { ...sourceOf(persistentVolume), name: volume.name } as Volume,
+    volume: volumeFrom(persistentVolume, volume.name),
     persistentVolume,
+    claimName,
     readOnly: volume.persistentVolumeClaim?.readOnly ?? false,
     isBlock: persistentVolume.spec?.volumeMode === "Block",
   };
@@ -66,7 +68,8 @@ const notSources = new Set([
   "volumeMode",
 ]);
 
-/** The one field of the spec that says what the volume is. */
-function sourceOf(persistentVolume: PersistentVolume): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(persistentVolume.spec ?? {}).filter(([field]) => !notSources.has(field)));
+/** The persistent volume as a volume of a pod: the one field of its spec that says what it is. */
+export function volumeFrom(persistentVolume: PersistentVolume, name: string): Volume {
+  const source = Object.entries(persistentVolume.spec ?? {}).filter(([field]) => !notSources.has(field));
+  return { ...Object.fromEntries(source), name } as Volume;
 }

@@ -1,6 +1,6 @@
 // Sub paths: a bind of one directory or file of a volume, made from a handle so that swapping a link in between changes nothing.
 
-import { closeSync, lstatSync, mkdirSync, openSync, rmdirSync, statSync, unlinkSync } from "node:fs";
+import { chmodSync, closeSync, lstatSync, mkdirSync, openSync, rmdirSync, statSync, unlinkSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { Fault, isFault } from "../../plugins/kit/fault.ts";
 import {
@@ -37,12 +37,15 @@ function openOrMake(root: string, path: string): number {
   } catch (error) {
     if (!isFault(error, "not-found")) throw error;
   }
+  // Whoever may write to the volume may write there too.
+  const mode = statSync(root).mode & 0o7777;
   let done = "";
   for (const part of path.split("/")) {
     const parent = openBeneath(root, done);
     try {
       // Through the handle: what the parent's name means may have changed since.
-      mkdirSync(join(`/proc/self/fd/${parent}`, part), { mode: 0o755 });
+      mkdirSync(join(`/proc/self/fd/${parent}`, part));
+      setMode(root, done === "" ? part : `${done}/${part}`, mode);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     } finally {
@@ -51,6 +54,16 @@ function openOrMake(root: string, path: string): number {
     done = done === "" ? part : `${done}/${part}`;
   }
   return openBeneath(root, path);
+}
+
+/** Apart from making it: the umask takes bits away then, and the group's bit is not taken at all. */
+function setMode(root: string, path: string, mode: number): void {
+  const handle = openBeneath(root, path);
+  try {
+    chmodSync(`/proc/self/fd/${handle}`, mode);
+  } finally {
+    closeHandle(handle);
+  }
 }
 
 /** Takes the bind and its empty placeholder away; nothing there is fine. */

@@ -1,7 +1,7 @@
 // Gives devices to containers and remembers to whom, on disk: after a restart of the agent nobody loses a device and nobody gets another's.
 
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import type { Call } from "../../../plugins/kit/call.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
 import type { Container } from "../../../plugins/kit/objects/types.ts";
@@ -21,6 +21,8 @@ type Allocations = Record<string, Record<string, Record<string, Given>>>;
 
 export class DeviceManager {
   readonly #path: string;
+  /** Every resource that a provider ever had: one that is away leaves none of it, not an amount that nobody answers for. */
+  readonly #known: Set<string>;
   readonly #providers = new Map<string, DeviceProvider>();
   /** Ends when the last question of a device of that resource is settled: two containers must not be given the same one. */
   readonly #turns = new Map<string, Promise<unknown>>();
@@ -28,18 +30,22 @@ export class DeviceManager {
 
   constructor(path: string) {
     this.#path = path;
-    this.#allocations = read(path);
+    this.#allocations = read<Allocations>(path, {});
+    this.#known = new Set(read<string[]>(this.#knownPath, []));
   }
 
   add(provider: DeviceProvider): void {
     this.#providers.set(provider.resource, provider);
+    if (this.#known.has(provider.resource)) return;
+    this.#known.add(provider.resource);
+    write(this.#knownPath, [...this.#known]);
   }
 
   /** By resource, for the node's status. */
   counts(): Record<string, DeviceCount> {
     const counts: Record<string, DeviceCount> = {};
-    for (const [resource, provider] of this.#providers) {
-      const devices = provider.devices();
+    for (const resource of this.#known) {
+      const devices = this.#providers.get(resource)?.devices() ?? [];
       counts[resource] = {
         capacity: devices.length,
         allocatable: devices.filter(({ isHealthy }) => isHealthy).length,
@@ -140,18 +146,26 @@ export class DeviceManager {
     );
   }
 
+  get #knownPath(): string {
+    return join(dirname(this.#path), "device-resources.json");
+  }
+
   #save(): void {
-    mkdirSync(dirname(this.#path), { recursive: true });
-    writeFileSync(`${this.#path}.new`, JSON.stringify(this.#allocations), { mode: 0o600 });
-    renameSync(`${this.#path}.new`, this.#path);
+    write(this.#path, this.#allocations);
   }
 }
 
-function read(path: string): Allocations {
+function write(path: string, value: unknown): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(`${path}.new`, JSON.stringify(value), { mode: 0o600 });
+  renameSync(`${path}.new`, path);
+}
+
+function read<T>(path: string, otherwise: T): T {
   try {
-    return JSON.parse(readFileSync(path, "utf8")) as Allocations;
+    return JSON.parse(readFileSync(path, "utf8")) as T;
   } catch {
     // None yet, or cut off by a crash: then nothing is known to be taken.
-    return {};
+    return otherwise;
   }
 }

@@ -64,8 +64,10 @@ export function nanosecondsOf(time: string): bigint | undefined {
   return Number.isNaN(ms) ? undefined : BigInt(ms) * 1_000_000n + BigInt((match[2] ?? "").padEnd(9, "0"));
 }
 
-/** With all nine digits of the fraction, as clients are shown it. */
+/** With all nine digits of the fraction and `Z` where the offset is none (conmon writes +00:00), as clients are shown it. */
 export function fullTime(time: string): string {
   const match = timeForm.exec(time);
-  return match ? `${match[1]}.${(match[2] ?? "").padEnd(9, "0")}${match[3]}` : time;
+  if (!match) return time;
+  const zone = match[3] === "+00:00" ? "Z" : match[3];
+  return `${match[1]}.${(match[2] ?? "").padEnd(9, "0")}${zone}`;
 }

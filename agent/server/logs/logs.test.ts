@@ -34,6 +34,20 @@ async function read(text: string, request: Partial<LogRequest>): Promise<string>
   return shown;
 }
 
+t.test("readLog() that does not follow ends where the log did when it began", async (t) => {
+  const path = join(dir, "growing.log");
+  // More than is read at once, so that the log grows between two reads.
+  const long = "x".repeat(70_000);
+  writeFileSync(path, `${stamp(1)} stdout F ${long}\n${stamp(2)} stdout F two\n`);
+  let shown = "";
+  const wanted = { follow: false, timestamps: false, tailLines: 2 };
+  for await (const piece of readLog({ path, isAlive: () => true }, wanted, systemClock, uninterrupted)) {
+    if (shown === "") appendFileSync(path, `${stamp(3)} stdout F three\n`);
+    shown += piece.toString();
+  }
+  t.equal(shown, `${long}\ntwo\n`);
+});
+
 t.test("readLog() shows what was asked for", async (t) => {
   t.equal(await read(sample, {}), "one\ntwo\n\nfour ä\n");
   t.equal(await read(sample, { tailLines: 3 }), "two\n\nfour ä\n", "a line in pieces is one line");
@@ -49,6 +63,11 @@ t.test("readLog() shows what was asked for", async (t) => {
   t.equal(
     await read(`2026-01-01T00:00:01.5+02:00 stdout F a\n`, { timestamps: true }),
     "2026-01-01T00:00:01.500000000+02:00 a\n",
+  );
+  t.equal(
+    await read(`2026-01-01T00:00:01.5+00:00 stdout F a\n`, { timestamps: true }),
+    "2026-01-01T00:00:01.500000000Z a\n",
+    "no offset is Z, as kubectl shows it everywhere",
   );
   const since = logQuery(new URLSearchParams({ sinceTime: "2026-01-01T00:00:03.123456790Z" }), 0).since ?? 0n;
   t.equal(await read(sample, { since }), "four ä\n", "to the nanosecond");

@@ -32,13 +32,15 @@ export async function* readLog(
   try {
     const text = new LogText(request);
     const { size } = await file.stat();
+    // Who does not follow asks for what is there now: the last line stays one line while the container writes more.
+    const end = request.follow ? Number.POSITIVE_INFINITY : size;
     let position = request.tailLines === undefined ? 0 : await tailStart(file, size, request.tailLines);
     const block = Buffer.allocUnsafe(blockBytes);
     // What made the end of the file a last one is looked at before the bytes, so that none written before it is missed.
     let isLast = false;
     let replaced: FileHandle | undefined;
     while (!call.signal.aborted && !text.isFull) {
-      const { bytesRead } = await file.read(block, 0, blockBytes, position);
+      const { bytesRead } = await file.read(block, 0, Math.min(blockBytes, end - position), position);
       if (bytesRead > 0) {
         position += bytesRead;
         const shown = text.push(block.subarray(0, bytesRead));

@@ -1,5 +1,7 @@
 // What the page shows, as one document: the node, its pods and containers, and points to plot.
 
+import { statfsSync } from "node:fs";
+import { kubeletVersion } from "../../node/node-status.ts";
 import type { HistoryPoint, History } from "../../stats/history.ts";
 import type { Snapshot } from "../../stats/usage.ts";
 import type { Container } from "../../../plugins/kit/objects/types.ts";
@@ -14,6 +16,8 @@ export interface PageContainer {
   readonly role: string;
   readonly state: string;
   readonly reason: string;
+  /** It failed, or cannot be started. */
+  readonly isTroubled: boolean;
   readonly isReady: boolean;
   readonly restarts: number;
   readonly image: string;
@@ -53,8 +57,13 @@ export interface PageState {
   readonly at: number;
   readonly node: {
     readonly name: string;
+    readonly version: string;
+    /** When the machine was started, by wall time in milliseconds. */
+    readonly bootedAt: number;
     readonly cpus: number;
     readonly memoryTotal: number;
+    /** Of the file system that everything lies on; absent where it cannot be asked. */
+    readonly disk?: { readonly total: number; readonly free: number };
     readonly load: readonly number[];
     readonly temperatures: readonly { readonly zone: string; readonly celsius: number }[];
     readonly throttled: number;
@@ -66,6 +75,8 @@ export interface PageState {
 
 export interface PageWish {
   readonly cpus: number;
+  readonly bootedAt: number;
+  readonly dataDir: string;
   /** Whose points are wanted. */
   readonly container?: { readonly uid: string; readonly name: string };
 }
@@ -90,12 +101,16 @@ export function pageState(view: AgentView, snapshot: Snapshot, history: History,
       const newest = seen?.containers.find(({ name }) => name === container.name);
       const told = statuses.find(({ name }) => name === container.name);
       const used = newest && usage.get(newest.id);
+      const { waiting, terminated } = told?.state ?? {};
       return {
         name: container.name,
         id: newest?.id ?? "",
         role,
-        state: newest?.state ?? "waiting",
-        reason: told?.state?.waiting?.reason ?? told?.state?.terminated?.reason ?? "",
+        state: waiting ? "waiting" : (newest?.state ?? "waiting"),
+        reason: waiting?.reason ?? terminated?.reason ?? "",
+        isTroubled: waiting
+          ? !startReasons.has(waiting.reason ?? "")
+          : terminated !== undefined && terminated.exitCode !== 0,
         isReady: told?.ready ?? false,
         restarts: told?.restartCount ?? 0,
         image: container.image ?? "",
@@ -123,7 +138,10 @@ export function pageState(view: AgentView, snapshot: Snapshot, history: History,
     at: snapshot.at,
     node: {
       name: view.nodeName,
+      version: kubeletVersion,
+      bootedAt: wish.bootedAt,
       cpus: wish.cpus,
+      ...diskOf(wish.dataDir),
       memoryTotal: node.memory.totalBytes,
       load: node.load,
       temperatures: node.board.temperatures,
@@ -133,6 +151,19 @@ export function pageState(view: AgentView, snapshot: Snapshot, history: History,
     },
     pods,
   };
+}
+
+/** What every container waits for at first. */
+const startReasons: ReadonlySet<string> = new Set(["", "ContainerCreating", "PodInitializing"]);
+
+function diskOf(path: string): Pick<PageState["node"], "disk"> {
+  try {
+    const { bsize, blocks, bavail } = statfsSync(path);
+    return { disk: { total: blocks * bsize, free: bavail * bsize } };
+  } catch {
+    // The page is of use without it.
+    return {};
+  }
 }
 
 /** Those of the spec, in the order in which they matter; one that has not answered yet is shown as waiting. */

@@ -90,6 +90,7 @@ function setUp(t: { teardown(then: () => void): void }) {
       image: { imageFsInfo: async () => ({ imageFilesystems: [] }) },
     },
   } as unknown as AgentView;
+  const ids = { machineId: "m", systemUuid: "u", bootId: "b", physicalCores: 2, sockets: 1 };
   const stats = openStats({
     view,
     sources: [source],
@@ -97,7 +98,7 @@ function setUp(t: { teardown(then: () => void): void }) {
     cgroupOf: () => cgroup,
     dataDir: root,
     volumesOf: () => [],
-    machine: { cpus: 2, memoryBytes: 1e9, kernelVersion: "6", osImage: "os", bootedAt: start - 60_000 },
+    machine: { cpus: 2, memoryBytes: 1e9, kernelVersion: "6", osImage: "os", bootedAt: start - 60_000, ...ids },
     defaultInterface: () => "eth0",
     probes: () => "",
     clock,

@@ -68,6 +68,16 @@ export function openFiles(pid: number): { readonly files: number; readonly socke
   return { files, sockets };
 }
 
+/** The soft limit of files that a process may hold open, -1 for none; undefined when it has ended. */
+export function mostOpenFiles(pid: number): number | undefined {
+  try {
+    const most = /^Max open files\s+(\d+|unlimited)/m.exec(readFileSync(`/proc/${pid}/limits`, "utf8"))?.[1];
+    return most === undefined ? undefined : most === "unlimited" ? -1 : Number(most);
+  } catch {
+    return undefined;
+  }
+}
+
 function clockTime(seconds: number): string {
   const two = (value: number) => String(Math.floor(value)).padStart(2, "0");
   return `${two(seconds / 3600)}:${two((seconds / 60) % 60)}:${two(seconds % 60)}`;

@@ -31,6 +31,20 @@ export function topology(memoryBytes: number, hugepages: readonly object[]): obj
   });
 }
 
+/** How many cores and sockets the machine has; a kernel that tells nothing has a core for each processor in one socket. */
+export function coreCounts(processors: number): { readonly cores: number; readonly sockets: number } {
+  const cores = new Set<string>();
+  const sockets = new Set<string>();
+  for (const thread of numbered(cpuFolder, "cpu")) {
+    const socket = read(`${cpuFolder}/cpu${thread}/topology/physical_package_id`);
+    const core = read(`${cpuFolder}/cpu${thread}/topology/core_id`);
+    if (core === "") continue;
+    sockets.add(socket);
+    cores.add(`${socket}/${core}`);
+  }
+  return { cores: cores.size || processors, sockets: sockets.size || 1 };
+}
+
 function nodeOf(id: number, threads: readonly number[], memory: number, hugepages: readonly object[]): object {
   const cores = new Map<string, Core>();
   const shared = new Map<string, Cache>();

@@ -27,8 +27,13 @@ export function ContainerView({ pod, container }: ContainerProps) {
           </a>
           /{container.name}
         </h1>
-        <span class={container.state === "running" ? "good" : "bad"}>{container.state}</span>
-        <span class="soft">{container.image}</span>
+        <span class={container.isTroubled ? "bad" : container.state === "running" ? "good" : "soft"}>
+          {container.state} {container.reason}
+        </span>
+        <span class="soft">
+          {container.image}
+          {container.restarts > 0 && ` · ${container.restarts} ${container.restarts === 1 ? "restart" : "restarts"}`}
+        </span>
       </header>
       <Plots points={container.points} />
       {refused && (
@@ -50,8 +55,13 @@ export function ContainerView({ pod, container }: ContainerProps) {
       </div>
       {isTerminal ? (
         <TerminalView key={`t${round}`} path={path} onRefused={() => setRefused(true)} />
-      ) : (
-        <Logs key={`l${round}`} path={path} onRefused={(status) => setRefused(status === 401 || status === 403)} />
+      ) : refused ? null : (
+        <Logs
+          key={`l${round}`}
+          path={path}
+          hasPrevious={container.restarts > 0}
+          onRefused={(status) => setRefused(status === 401 || status === 403)}
+        />
       )}
       <Probes containers={[container]} />
       <Events pod={pod} container={container.name} />

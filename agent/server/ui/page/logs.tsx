@@ -6,27 +6,43 @@ import { bearer } from "./access.ts";
 const most = 2000;
 const againMs = 1_000;
 
-export function Logs({ path, onRefused }: { readonly path: string; readonly onRefused: (status: number) => void }) {
+interface LogsProps {
+  readonly path: string;
+  /** It was started anew: what the one before it said can be read. */
+  readonly hasPrevious: boolean;
+  readonly onRefused: (status: number) => void;
+}
+
+export function Logs({ path, hasPrevious, onRefused }: LogsProps) {
   const [lines, setLines] = useState<readonly string[]>([]);
   const [wanted, setWanted] = useState("");
   const [isFollowing, setFollowing] = useState(true);
+  const [isPrevious, setPrevious] = useState(false);
+  const [said, setSaid] = useState("");
   const place = useRef<HTMLPreElement>(null);
   useEffect(() => {
     const stop = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const begin = async () => {
       setLines([]);
-      const isBroken = await read(path, isFollowing, stop.signal, onRefused, (more) =>
+      setSaid("");
+      const query = `tailLines=500&${isPrevious ? "previous=true" : `follow=${isFollowing}`}`;
+      const refused = (status: number, why: string) => {
+        setSaid(why);
+        onRefused(status);
+      };
+      const isBroken = await read(`containerLogs/${path}?${query}`, stop.signal, refused, (more) =>
         setLines((known) => [...known, ...more].slice(-most)),
       );
-      if (isBroken && isFollowing && !stop.signal.aborted) timer = setTimeout(() => void begin(), againMs);
+      if (isBroken && isFollowing && !isPrevious && !stop.signal.aborted)
+        timer = setTimeout(() => void begin(), againMs);
     };
     void begin();
     return () => {
       stop.abort();
       clearTimeout(timer);
     };
-  }, [path, isFollowing]);
+  }, [path, isFollowing, isPrevious]);
   useEffect(() => {
     if (isFollowing) place.current?.scrollTo(0, place.current.scrollHeight);
   }, [lines]);
@@ -44,10 +60,15 @@ export function Logs({ path, onRefused }: { readonly path: string; readonly onRe
         <label>
           <input type="checkbox" checked={isFollowing} onChange={() => setFollowing(!isFollowing)} /> follow
         </label>
+        {hasPrevious && (
+          <label>
+            <input type="checkbox" checked={isPrevious} onChange={() => setPrevious(!isPrevious)} /> before the restart
+          </label>
+        )}
         <span class="soft">{shown.length} lines</span>
       </div>
       <pre class="log" ref={place} tabIndex={0}>
-        {shown.join("\n")}
+        {said === "" ? shown.join("\n") : <span class="soft">{said}</span>}
       </pre>
     </section>
   );
@@ -56,15 +77,14 @@ export function Logs({ path, onRefused }: { readonly path: string; readonly onRe
 /** True when the connection broke before the log's end. */
 async function read(
   path: string,
-  follow: boolean,
   signal: AbortSignal,
-  onRefused: (status: number) => void,
+  onRefused: (status: number, why: string) => void,
   onLines: (lines: readonly string[]) => void,
 ): Promise<boolean> {
   try {
-    const response = await fetch(`containerLogs/${path}?tailLines=500&follow=${follow}`, { headers: bearer(), signal });
+    const response = await fetch(path, { headers: bearer(), signal });
     if (!response.ok || !response.body) {
-      onRefused(response.status);
+      onRefused(response.status, (await response.text()).trim());
       return false;
     }
     const decoder = new TextDecoder();

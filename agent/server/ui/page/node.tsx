@@ -4,7 +4,8 @@ import { useState } from "preact/hooks";
 import type { PagePod, PageState } from "../state.ts";
 import { linkTo } from "./place.ts";
 import { Plots } from "./plots.tsx";
-import { bytes, cores } from "./words.ts";
+import { isTroubled, wordFor } from "./pod.tsx";
+import { bytes, cores, since } from "./words.ts";
 
 export function NodeView({ state }: { readonly state: PageState }) {
   const { node } = state;
@@ -14,13 +15,16 @@ export function NodeView({ state }: { readonly state: PageState }) {
         <h1>{node.name}</h1>
         <span class={node.trouble ? "bad" : "good"}>{node.trouble || "healthy"}</span>
         <span class="soft">
-          {node.cpus} CPUs · {bytes(node.memoryTotal)} · load {node.load.map((one) => one.toFixed(2)).join(" ")}
+          {node.version} · up {since(node.bootedAt)} · load {node.load.map((one) => one.toFixed(2)).join(" ")}
+          {node.disk && ` · disk ${bytes(node.disk.free)} free of ${bytes(node.disk.total)}`}
           {node.temperatures.map(({ zone, celsius }) => ` · ${zone} ${celsius.toFixed(1)} °C`)}
         </span>
         {(node.throttled & 0xf) > 0 && <strong class="bad">throttled or under-voltage</strong>}
       </header>
-      <Plots points={node.points} />
-      <h2>Pods</h2>
+      <Plots points={node.points} most={{ cores: node.cpus, memory: node.memoryTotal }} />
+      <h2>
+        Pods <span class="soft">{state.pods.length}</span>
+      </h2>
       <Pods pods={state.pods} />
     </>
   );
@@ -28,6 +32,7 @@ export function NodeView({ state }: { readonly state: PageState }) {
 
 function Pods({ pods }: { readonly pods: readonly PagePod[] }) {
   const [wanted, setWanted] = useState("");
+  if (pods.length === 0) return <p class="soft">No pods run here yet.</p>;
   const shown = pods.filter(({ namespace, name }) => `${namespace}/${name}`.includes(wanted));
   return (
     <>
@@ -41,7 +46,7 @@ function Pods({ pods }: { readonly pods: readonly PagePod[] }) {
         />
       )}
       <div class="card scroll">
-        <table>
+        <table class="rows">
           <thead>
             <tr>
               <th>Pod</th>
@@ -70,14 +75,14 @@ function Row({ pod, index }: { readonly pod: PagePod; readonly index: number }) 
   if (!one) return null;
   const failing = one.probes.filter(({ answer }) => answer === "failed" || answer === "unknown");
   return (
-    <tr>
-      <td>
+    <tr class={index === 0 ? "first" : ""}>
+      <td class="name">
         {index === 0 && (
           <>
             <a href={linkTo.pod(pod.uid)}>
               {pod.namespace}/{pod.name}
             </a>{" "}
-            <span class={pod.isReady || pod.phase === "Succeeded" ? "soft" : "bad"}>{pod.reason || pod.phase}</span>
+            <span class={isTroubled(pod) ? "bad" : "soft"}>{wordFor(pod)}</span>
           </>
         )}
       </td>
@@ -85,15 +90,21 @@ function Row({ pod, index }: { readonly pod: PagePod; readonly index: number }) 
         <a href={linkTo.container(pod.uid, one.name)}>{one.name}</a>{" "}
         {one.role !== "regular" && <span class="soft">{one.role}</span>}
       </td>
-      <td class={one.state === "running" ? "good" : "soft"}>
+      <td class={one.isTroubled ? "bad" : one.state === "running" ? "good" : "soft"}>
         {one.state} {one.reason}
       </td>
       <td class={`wide ${failing.length > 0 ? "bad" : "soft"}`}>
-        {failing.length > 0 ? failing.map(({ type }) => type).join(", ") : one.probes.length > 0 ? "well" : ""}
+        {failing.length > 0 ? failing.map(({ type }) => type).join(", ") : one.probes.length > 0 ? "passing" : ""}
       </td>
-      <td class="number">{one.restarts}</td>
-      <td class="number">{cores(one.milliCpu)}</td>
-      <td class="number">{bytes(one.memory)}</td>
+      <td class="number" data-label="restarts">
+        {one.restarts}
+      </td>
+      <td class="number" data-label="CPU">
+        {one.state === "running" ? cores(one.milliCpu) : "–"}
+      </td>
+      <td class="number" data-label="memory">
+        {one.state === "running" ? bytes(one.memory) : "–"}
+      </td>
       <td class="wide soft">{index === 0 && pod.ip}</td>
     </tr>
   );

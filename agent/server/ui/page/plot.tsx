@@ -15,13 +15,15 @@ interface PlotProps {
   readonly times: readonly number[];
   readonly series: readonly Series[];
   readonly show: (value: number) => string;
+  /** Said behind the newest value: what there is in all. */
+  readonly of?: string;
   /** Amounts of bytes: lines stand at powers of two. */
   readonly isBytes?: boolean;
 }
 
 const powersOfTwo = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
-export function Plot({ title, times, series, show, isBytes = false }: PlotProps) {
+export function Plot({ title, times, series, show, of = "", isBytes = false }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<UPlot | null>(null);
   const data = [[...times], ...series.map(({ values }) => [...values])] as UPlot.AlignedData;
@@ -32,23 +34,31 @@ export function Plot({ title, times, series, show, isBytes = false }: PlotProps)
     const axis = { stroke: ink, grid: { stroke: "#8884", width: 1 }, ticks: { show: false } };
     const made = new UPlot(
       {
-        width: box.clientWidth || 300,
-        height: 130,
+        ...size(box),
         legend: { show: false },
         padding: [10, 20, 0, 0],
         cursor: { show: false },
         scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, 1)] } },
         axes: [
-          { ...axis, size: 22, space: 42, values: (plot, seconds) => seconds.map((at) => timeWithin(plot, at)) },
+          { ...axis, size: 22, space: 66, values: (plot, seconds) => seconds.map((at) => timeWithin(plot, at)) },
           { ...axis, size: 72, values: (_, ticks) => ticks.map(show), ...(isBytes ? { incrs: powersOfTwo } : {}) },
         ],
-        series: [{}, ...series.map(({ label, color }) => ({ label, stroke: color, width: 1.5, fill: `${color}22` }))],
+        series: [
+          {},
+          ...series.map(({ label, color }) => ({
+            label,
+            stroke: color,
+            width: 1.5,
+            fill: `${color}22`,
+            points: { show: false },
+          })),
+        ],
       },
       data,
       box,
     );
     chart.current = made;
-    const watcher = new ResizeObserver(() => made.setSize({ width: box.clientWidth || 300, height: 130 }));
+    const watcher = new ResizeObserver(() => made.setSize(size(box)));
     watcher.observe(box);
     return () => {
       watcher.disconnect();
@@ -56,15 +66,21 @@ export function Plot({ title, times, series, show, isBytes = false }: PlotProps)
     };
   }, []);
   useEffect(() => chart.current?.setData(data), [times.at(-1), times.length]);
-  const now = series.map(({ label, values }) => `${label} ${show(values.at(-1) ?? 0)}`).join(" · ");
+  const newest = series.map(({ label, values }) => `${label} ${show(values.at(-1) ?? 0)}`).join(" · ");
+  const now = of === "" ? newest : `${newest} ${of}`;
   return (
     <section class="card" aria-label={`${title}: ${now}`}>
-      <strong>{title}</strong>
-      <div class="now soft">{now}</div>
+      <div class="head">
+        <strong>{title}</strong>
+        <span class="now soft">{now}</span>
+      </div>
       <div ref={place} class="plot" data-points={times.length} />
     </section>
   );
 }
+
+/** Lower on a phone, where all four stand above each other. */
+const size = (box: HTMLElement) => ({ width: box.clientWidth || 300, height: innerWidth <= 640 ? 96 : 130 });
 
 /** Nothing at the very edge, where it would be cut off. */
 function timeWithin({ scales }: UPlot, seconds: number): string {

@@ -15,7 +15,13 @@ function rates(points: readonly HistoryPoint[], of: "rx" | "tx" | "read" | "writ
   });
 }
 
-export function Plots({ points }: { readonly points: readonly HistoryPoint[] }) {
+interface PlotsProps {
+  readonly points: readonly HistoryPoint[];
+  /** What there is in all, where that is known. */
+  readonly most?: { readonly cores: number; readonly memory: number };
+}
+
+export function Plots({ points, most }: PlotsProps) {
   const times = points.map(({ at }) => at / 1000);
   const cpu = [{ label: "", color: "#0b62c4", values: points.map(({ milliCpu }) => milliCpu) }];
   const memory = [{ label: "", color: "#8250df", values: points.map((point) => point.memory) }];
@@ -29,8 +35,15 @@ export function Plots({ points }: { readonly points: readonly HistoryPoint[] }) 
   ];
   return (
     <div class="cards">
-      <Plot title="CPU" times={times} series={cpu} show={cores} />
-      <Plot title="Memory" times={times} series={memory} show={bytes} isBytes />
+      <Plot title="CPU" times={times} series={cpu} show={cores} of={most ? `of ${most.cores} cores` : ""} />
+      <Plot
+        title="Memory"
+        times={times}
+        series={memory}
+        show={bytes}
+        of={most ? `of ${bytes(most.memory)}` : ""}
+        isBytes
+      />
       <Plot title="Network" times={times} series={network} show={rate} isBytes />
       <Plot title="Disk" times={times} series={disk} show={rate} isBytes />
     </div>

@@ -2,7 +2,18 @@
 
 import type { PageContainer, PagePod } from "../state.ts";
 import { linkTo } from "./place.ts";
-import { ago } from "./words.ts";
+import { ago, since } from "./words.ts";
+
+/** In the words of kubectl: what keeps a container from running is told before the phase. */
+export function wordFor(pod: PagePod): string {
+  const troubled = pod.containers.find((one) => one.isTroubled && one.reason !== "");
+  return pod.reason || troubled?.reason || pod.phase;
+}
+
+export function isTroubled(pod: PagePod): boolean {
+  const isDone = pod.isReady || pod.phase === "Succeeded";
+  return !isDone && (pod.phase === "Failed" || pod.phase === "Running" || pod.containers.some((one) => one.isTroubled));
+}
 
 export function PodView({ pod }: { readonly pod: PagePod }) {
   return (
@@ -11,19 +22,24 @@ export function PodView({ pod }: { readonly pod: PagePod }) {
         <h1>
           {pod.namespace}/{pod.name}
         </h1>
-        <span class={pod.isReady ? "good" : "bad"}>{pod.reason || (pod.isReady ? "ready" : pod.phase)}</span>
-        <span class="soft">{pod.ip}</span>
+        <span class={isTroubled(pod) ? "bad" : pod.isReady ? "good" : "soft"}>
+          {pod.isReady ? "ready" : wordFor(pod)}
+        </span>
+        <span class="soft">
+          {pod.ip}
+          {pod.startedAt && ` · since ${since(Date.parse(pod.startedAt))}`}
+        </span>
       </header>
       <h2>Containers</h2>
       <ul class="card plain">
         {pod.containers.map((one) => (
           <li key={one.name}>
             <a href={linkTo.container(pod.uid, one.name)}>{one.name}</a>{" "}
-            <span class={one.state === "running" ? "good" : "soft"}>
+            <span class={one.isTroubled ? "bad" : one.state === "running" ? "good" : "soft"}>
               {one.state} {one.reason}
             </span>{" "}
             <span class="soft">
-              {one.image} · {one.restarts} restarts
+              {one.image} · {one.restarts} {one.restarts === 1 ? "restart" : "restarts"}
             </span>
           </li>
         ))}
@@ -43,7 +59,7 @@ export function Probes({ containers }: { readonly containers: readonly PageConta
       <ul class="card plain">
         {rows.map(({ container, probe }) => (
           <li key={container.name + probe.type}>
-            {container.name} {probe.type}{" "}
+            {container.name} · {probe.type}{" "}
             <span class={probe.answer === "successful" ? "good" : probe.answer === "waiting" ? "soft" : "bad"}>
               {probe.answer}
             </span>{" "}
@@ -72,7 +88,8 @@ export function Events({ pod, container }: { readonly pod: PagePod; readonly con
           <li key={event.reason + event.message + event.container}>
             <strong class={event.type === "Warning" ? "bad" : ""}>{event.reason}</strong>{" "}
             <span class="soft">
-              {event.container} {ago(event.lastAt)} {event.count > 1 ? `×${event.count}` : ""}
+              {event.container && `${event.container} · `}
+              {ago(event.lastAt)} {event.count > 1 ? `×${event.count}` : ""}
             </span>
             <div>{event.message}</div>
           </li>

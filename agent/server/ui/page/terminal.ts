@@ -23,8 +23,12 @@ export function openTerminal(place: HTMLElement, path: string, onEnd: (why: stri
     socket.send(message);
   };
   const fit = () => {
-    const cols = Math.max(20, Math.floor(place.clientWidth / 8));
-    const rows = Math.max(5, Math.floor(place.clientHeight / 17));
+    const screen = place.querySelector(".xterm-screen");
+    const width = (screen?.clientWidth ?? 0) / terminal.cols || 8;
+    const height = (screen?.clientHeight ?? 0) / terminal.rows || 17;
+    const frame = 2 * (Number.parseFloat(getComputedStyle(place).paddingLeft) || 0);
+    const cols = Math.max(20, Math.floor((place.clientWidth - frame) / width));
+    const rows = Math.max(5, Math.floor((place.clientHeight - frame) / height));
     terminal.resize(cols, rows);
     send(4, encoder.encode(JSON.stringify({ Width: cols, Height: rows })));
   };

@@ -1,0 +1,127 @@
+// The agent's configuration in the words of upstream's KubeletConfiguration, as `/configz` shows it: scanners and scripts look for its
+// fields. What upstream lets one set and Skiff has fixed is told with the value that holds.
+
+import { join } from "node:path";
+import type { AgentConfig, EvictionConfig } from "./agent-config.ts";
+import type { SoftThreshold } from "./soft-eviction.ts";
+
+export function kubeletConfiguration(config: AgentConfig): Record<string, unknown> {
+  const { eviction, imageGc, containerLogs, manifestDir, manifestUrl } = config;
+  const grace = duration(config.shutdownGraceSeconds * 1000);
+  return {
+    enableServer: true,
+    ...(manifestDir ? { staticPodPath: manifestDir } : {}),
+    ...(manifestUrl ? { staticPodURL: manifestUrl } : {}),
+    podLogsDir: join(config.dataDir, "logs", "pods"),
+    fileCheckFrequency: "20s",
+    httpCheckFrequency: "20s",
+    address: "::",
+    port: config.kubeletPort,
+    readOnlyPort: config.readOnlyPort,
+    rotateCertificates: true,
+    serverTLSBootstrap: true,
+    tlsMinVersion: "VersionTLS12",
+    authentication: { x509: {}, webhook: { enabled: true, cacheTTL: "2m0s" }, anonymous: { enabled: false } },
+    authorization: { mode: "Webhook", webhook: { cacheAuthorizedTTL: "5m0s", cacheUnauthorizedTTL: "30s" } },
+    // Each object's events are bounded, their sum is not.
+    eventRecordQPS: 0,
+    enableDebuggingHandlers: true,
+    enableSystemLogHandler: true,
+    enableSystemLogQuery: true,
+    enableProfilingHandler: true,
+    enableDebugFlagsHandler: true,
+    healthzPort: config.healthzPort,
+    healthzBindAddress: "127.0.0.1",
+    clusterDomain: config.clusterDomain,
+    clusterDNS: config.clusterDns,
+    streamingConnectionIdleTimeout: "4h0m0s",
+    nodeStatusUpdateFrequency: "10s",
+    nodeStatusReportFrequency: "5m0s",
+    nodeLeaseDurationSeconds: 40,
+    imageMinimumGCAge: duration(imageGc.minAgeMs),
+    imageMaximumGCAge: duration(imageGc.maxAgeMs),
+    imageGCHighThresholdPercent: imageGc.highPercent,
+    imageGCLowThresholdPercent: imageGc.lowPercent,
+    volumeStatsAggPeriod: "1m0s",
+    ...(config.cgroupRoot === "" ? {} : { cgroupRoot: `/${config.cgroupRoot.replace(/^\/+/, "")}` }),
+    cgroupsPerQOS: config.cgroupRoot !== "",
+    cgroupDriver: "cgroupfs",
+    cpuManagerPolicy: config.cpuManager,
+    memoryManagerPolicy: "None",
+    topologyManagerPolicy: "none",
+    topologyManagerScope: "container",
+    runtimeRequestTimeout: "2m0s",
+    maxPods: config.maxPods,
+    podPidsLimit: config.podPids > 0 ? config.podPids : -1,
+    resolvConf: config.resolvConf,
+    cpuCFSQuota: true,
+    cpuCFSQuotaPeriod: "100ms",
+    nodeStatusMaxImages: 50,
+    contentType: "application/json",
+    serializeImagePulls: config.parallelPulls === 1,
+    maxParallelImagePulls: config.parallelPulls,
+    evictionHard: hard(eviction),
+    ...soft(eviction),
+    evictionPressureTransitionPeriod: "5m0s",
+    enableControllerAttachDetach: true,
+    makeIPTablesUtilChains: true,
+    failSwapOn: false,
+    memorySwap: {},
+    containerLogMaxSize: bytes(containerLogs.maxBytes),
+    containerLogMaxFiles: containerLogs.maxFiles,
+    containerLogMonitorInterval: "10s",
+    systemReserved: config.systemReserved,
+    kubeReserved: config.kubeReserved,
+    ...(config.reservedCpus === "" ? {} : { reservedSystemCPUs: config.reservedCpus }),
+    configMapAndSecretChangeDetectionStrategy: "Watch",
+    enforceNodeAllocatable: ["pods"],
+    allowedUnsafeSysctls: config.allowedUnsafeSysctls,
+    shutdownGracePeriod: grace,
+    shutdownGracePeriodCriticalPods: "0s",
+    seccompDefault: config.seccompDefault,
+    registerNode: config.registerNode,
+    registerWithTaints: config.nodeTaints,
+    localStorageCapacityIsolation: true,
+  };
+}
+
+function hard(eviction: EvictionConfig): Record<string, string> {
+  const inodes = percent(eviction.inodesFree);
+  return {
+    "memory.available": bytes(Number(eviction.memoryBytes)),
+    "nodefs.available": percent(eviction.nodeFsAvailable),
+    "nodefs.inodesFree": inodes,
+    "imagefs.available": percent(eviction.imageFsAvailable),
+    "imagefs.inodesFree": inodes,
+    "pid.available": percent(eviction.pidAvailable),
+  };
+}
+
+function soft({ soft: thresholds, maxPodGraceSeconds }: EvictionConfig): object {
+  if (thresholds.length === 0) return {};
+  const by = (of: (one: SoftThreshold) => string) =>
+    Object.fromEntries(thresholds.map((one) => [one.signal, of(one)] as const));
+  return {
+    evictionSoft: by(({ below }) => ("fraction" in below ? percent(below.fraction) : bytes(below.amount))),
+    evictionSoftGracePeriod: by(({ graceMs }) => duration(graceMs)),
+    evictionMaxPodGracePeriod: maxPodGraceSeconds,
+  };
+}
+
+const percent = (fraction: number) => `${Number((fraction * 100).toFixed(3))}%`;
+
+const binary = ["", "Ki", "Mi", "Gi", "Ti"];
+
+function bytes(amount: number): string {
+  let step = 0;
+  let left = amount;
+  for (; left > 0 && left % 1024 === 0 && step + 1 < binary.length; step++) left /= 1024;
+  return `${left}${binary[step]}`;
+}
+
+/** As Go writes a duration: `1h0m0s`, `2m0s`, `0s`, `100ms`. */
+function duration(ms: number): string {
+  if (ms > 0 && ms < 1000) return `${ms}ms`;
+  const [hours, minutes, seconds] = [Math.floor(ms / 3_600_000), Math.floor(ms / 60_000) % 60, (ms % 60_000) / 1000];
+  return `${hours > 0 ? `${hours}h` : ""}${hours > 0 || minutes > 0 ? `${minutes}m` : ""}${seconds}s`;
+}
