@@ -275,17 +275,19 @@ const printLine = (line: string) => void process.stdout.write(`${line}\n`);
 
 async function up(settings: Settings, { log, signal }: CommandContext): Promise<void> {
   const startedAt = performance.now();
-  const [{ openServer }, { checkPluginSettings }, { openNode }, { nodeNameFrom }] = await Promise.all([
-    import("./control/assemble/server.ts"),
-    import("./control/assemble/plugin-settings.ts"),
-    import("./agent/assemble/node.ts"),
-    import("./agent/assemble/node-config.ts"),
-  ]);
+  const [{ openServer }, { tellControlPlaneRole }, { checkPluginSettings }, { openNode }, { nodeNameFrom }] =
+    await Promise.all([
+      import("./control/assemble/server.ts"),
+      import("./control/control-plane-node.ts"),
+      import("./control/assemble/plugin-settings.ts"),
+      import("./agent/assemble/node.ts"),
+      import("./agent/assemble/node-config.ts"),
+    ]);
   const nodeName = nodeNameFrom(settings);
   const instance = await openInstance(settings);
   checkPluginSettings(settings, instance.userPlugins);
   const common = { settings, userPlugins: instance.userPlugins, log, clock: systemClock };
-  const server = await openServer({ ...common, nodeName }, { signal });
+  const server = await openServer({ ...common, nodeName, hasNode: true }, { signal });
   const running = server.control.run({ signal });
   // The agent speaks to the API in this process, with its node's own identity: authorization applies, no socket is crossed.
   const user = { name: `system:node:${nodeName}`, groups: ["system:nodes", "system:authenticated"] };
@@ -294,6 +296,7 @@ async function up(settings: Settings, { log, signal }: CommandContext): Promise<
   const fetchAs = server.control.fetchAs;
   const node = await openNode({ ...common, api: { fetch: fetchAs(user), fetchAs }, identity });
   await whenReady(node.agent, systemClock, signal);
+  if (!signal.aborted) await tellControlPlaneRole(nodeName, { fetchAs, log, clock: systemClock }, { signal });
   const { kubeconfigPath } = server;
   await tellReady(
     { node: nodeName, runtime: node.runtimeName, startedAt, kubeconfig: kubeconfigPath },
@@ -324,4 +327,8 @@ First steps on a fresh box:
 
 skiff <command> --help tells what a command takes.`;
 
+// Whoever reads may leave before the end (`skiff status | head`): what is said after that is lost, and that is no failure.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+});
 await runCommandLine(commands, help, process.argv.slice(2));

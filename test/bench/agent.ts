@@ -2,7 +2,7 @@
 // it costs when nothing happens, bundled as it is released; and that the node takes as many pods as it says.
 //   npm run bench -- agent [pods at once …, 10 30 100 unless told]
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openCgroupFiles } from "../../agent/resources/cgroup-files.ts";
@@ -149,8 +149,11 @@ async function bundled(t: Teardown): Promise<string[]> {
   // Within the project, so that the packages which cannot be bundled are found.
   const cache = join(import.meta.dirname, "../../.cache");
   mkdirSync(cache, { recursive: true });
-  const outdir = mkdtempSync(join(cache, "bench-agent-"));
-  t.teardown(async () => rmSync(outdir, { recursive: true, force: true }));
+  const folder = mkdtempSync(join(cache, "bench-agent-"));
+  t.teardown(async () => rmSync(folder, { recursive: true, force: true }));
+  // A bundle takes the folder above it for the project's.
+  const outdir = join(folder, "dist");
+  copyFileSync(join(cache, "../package.json"), join(folder, "package.json"));
   await build({
     entryPoints: [join(import.meta.dirname, "../harness/agent-process.ts")],
     bundle: true,

@@ -1,44 +1,68 @@
 // How many creates, gets and patches the API takes per second over TLS with 1 and 16 connections, how long lists and pages of
 // 5,000 ConfigMaps take, how soon 100 watchers hear of a change, and what 1,000 objects cost in memory.
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import { loadKubeconfig } from "../../plugins/kit/client/kubeconfig.ts";
 import { uninterrupted as call } from "../../plugins/kit/call.ts";
 import { resources } from "../../plugins/kit/objects/resources.ts";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import { runtime, selfCommand } from "../../plugins/kit/platform/runtime.ts";
+import { runtime } from "../../plugins/kit/platform/runtime.ts";
+import { noKubeApiserver, residentKb, startKubeApiserver } from "../harness/kube-apiserver.ts";
+import { startSkiff } from "../harness/skiff.ts";
+import { until } from "../harness/until.ts";
 
 const namespace = "bench";
 const objects = 5000;
 const base = `/api/v1/namespaces/${namespace}/configmaps`;
 
-/** `node test/bench/main.ts api [kubeconfig]`: without a kubeconfig it starts its own server. */
+/** What one server did, by what was measured. */
+type Figures = Map<string, number>;
+let figures: Figures = new Map();
+
+/**
+ * `node test/bench/main.ts api [kubeconfig]`: without a kubeconfig it starts its own server, and after it the real kube-apiserver on a
+ * real etcd where both are on the PATH.
+ */
 export async function run(args: string[]): Promise<void> {
-  const own = args[0] ? undefined : await startServer();
-  const config = await loadKubeconfig(args[0] ?? (own?.kubeconfig as string));
-  const client = new ApiClient({ fetch: config.fetch, server: config.server });
+  if (args[0]) return measure(args[0]);
+  const own = await startSkiff({ command: "server", runtime: runtime.name });
+  console.log(`skiff server on ${runtime.name} ${runtime.version}, sqlite store in ${own.dataDir}`);
+  await measure(own.kubeconfig, [own.process.pid ?? 0]).finally(() => own.stop());
+  own.remove();
+  if (noKubeApiserver) return console.log(`no peer to compare with: ${noKubeApiserver}`);
+  const ours = figures;
+  figures = new Map();
+  const endings: (() => unknown)[] = [];
   try {
-    await client
-      .create(resources.namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, call)
-      .catch(() => {});
-    const before = own?.rssKb();
+    const peer = await startKubeApiserver({ teardown: (end) => endings.unshift(end) });
+    console.log("kube-apiserver on etcd");
+    await measure(peer.kubeconfig, peer.pids);
+    console.log("ours / kube-apiserver's");
+    for (const [what, value] of figures) report(what, ((ours.get(what) ?? 0) / value).toFixed(2));
+  } finally {
+    for (const end of endings) await end();
+  }
+}
+
+async function measure(kubeconfig: string, pids: readonly number[] = []): Promise<void> {
+  const config = await loadKubeconfig(kubeconfig);
+  const client = new ApiClient({ fetch: config.fetch, server: config.server });
+  const made = { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } };
+  try {
+    await until("the server to be ready", () => client.request("/readyz", {}, call));
+    await client.create(resources.namespaces, made, call).catch(() => {});
+    const before = residentKb(pids);
     await measureWrites(client);
-    const after = own?.rssKb();
-    if (before !== undefined && after !== undefined)
-      report(
-        "memory per 1,000 objects",
-        `${Math.round((after - before) / (objects / 1000))} KB, now ${Math.round(after / 1024)} MB RSS`,
-      );
+    if (pids.length > 0) {
+      const after = residentKb(pids);
+      figure(`memory after ${objects} objects`, after / 1024, "MB");
+      report("memory per 1,000 objects", `${Math.round((after - before) / (objects / 1000))} KB`);
+    }
     await measureLists(client);
     await measureFanOut(client);
   } finally {
     await client.request(base, { method: "DELETE" }, call).catch(() => {});
     config.close();
-    await own?.stop();
   }
 }
 
@@ -107,7 +131,7 @@ async function measureFanOut(client: ApiClient): Promise<void> {
   await done.promise;
   stop.abort();
   await Promise.all(following);
-  report(`${watchers} watchers hear of a create`, `p50 ${quantile(heard, 0.5)} ms, p99 ${quantile(heard, 0.99)} ms`);
+  times(`${watchers} watchers hear of a create`, heard);
 }
 
 async function rate(
@@ -122,51 +146,34 @@ async function rate(
     while (next < count) await one(next++);
   };
   await Promise.all(Array.from({ length: connections }, work));
-  report(what, `${Math.round((count * 1000) / (performance.now() - began))} a second`);
+  figure(what, (count * 1000) / (performance.now() - began), "a second");
 }
 
-async function latency(what: string, times: number, one: () => Promise<unknown>): Promise<void> {
+async function latency(what: string, rounds: number, one: () => Promise<unknown>): Promise<void> {
   const all: number[] = [];
-  for (let n = 0; n < times; n++) {
+  for (let n = 0; n < rounds; n++) {
     const began = performance.now();
     await one();
     all.push(performance.now() - began);
   }
-  report(what, `p50 ${quantile(all, 0.5)} ms, p99 ${quantile(all, 0.99)} ms`);
+  times(what, all);
 }
 
-function quantile(values: number[], share: number): string {
-  const sorted = [...values].sort((a, b) => a - b);
-  return (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(1);
+function times(what: string, all: readonly number[]): void {
+  const sorted = [...all].sort((a, b) => a - b);
+  for (const share of [0.5, 0.99])
+    figure(
+      `${what}, p${share * 100}`,
+      sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0,
+      "ms",
+    );
+}
+
+function figure(what: string, value: number, unit: "a second" | "ms" | "MB"): void {
+  figures.set(what, value);
+  report(what, `${value.toFixed(unit === "ms" ? 1 : 0)} ${unit}`);
 }
 
 function report(what: string, figure: string): void {
   console.log(`${what.padEnd(36)} ${figure}`);
-}
-
-interface OwnServer {
-  readonly kubeconfig: string;
-  rssKb(): number;
-  stop(): Promise<void>;
-}
-
-async function startServer(): Promise<OwnServer> {
-  const folder = mkdtempSync(join(tmpdir(), "skiff-bench-api-"));
-  const [command, ...args] = selfCommand(join(import.meta.dirname, "../harness/api-process.ts"), [folder]);
-  const child: ChildProcess = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
-  console.log(`API server on ${runtime.name} ${runtime.version}, sqlite store in ${folder}`);
-  const kubeconfig = await new Promise<string>((resolve, reject) => {
-    child.stdout?.once("data", (chunk: Buffer) => resolve(chunk.toString("utf8").trim()));
-    child.once("exit", () => reject(new Error("the server ended before it served")));
-  });
-  return {
-    kubeconfig,
-    rssKb: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1] ?? 0),
-    async stop() {
-      const ended = new Promise((resolve) => child.once("exit", resolve));
-      child.kill("SIGTERM");
-      await ended;
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
 }

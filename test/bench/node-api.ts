@@ -211,7 +211,8 @@ async function sampled(what: string, names: readonly string[], from: Sampled): P
   const snapshot = await sampler.snapshot();
   const startedAt = performance.now();
   const disk = { node: undefined, images: undefined, imageBytes: 0, pods: new Map() };
-  const machine = { cpus: 4, memoryBytes: 1e9, kernelVersion: "", osImage: "", bootedAt: 0 };
+  const ids = { machineId: "", systemUuid: "", bootId: "", physicalCores: 4, sockets: 1 };
+  const machine = { cpus: 4, memoryBytes: 1e9, kernelVersion: "", osImage: "", bootedAt: 0, ...ids };
   const text = cadvisorMetrics(snapshot, disk, machine);
   const scrapeMs = performance.now() - startedAt;
   const ms = median(costs);

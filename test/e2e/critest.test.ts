@@ -1,5 +1,5 @@
 // critest, the validation suite of kubernetes-sigs/cri-tools, against `skiff cri native` and `skiff cri docker`. Needs the program on
-// PATH; it is not in Debian, and builds from its repository with `go test -c ./cmd/critest`.
+// PATH; it is not in Debian.
 
 import { execFileSync, spawn } from "node:child_process";
 import t, { type Test } from "tap";

@@ -26,6 +26,7 @@ t.test("a pod on a storage driver's volume", { skip: withoutContainerd(), timeou
     name: driverName,
     dir: join(node.containerd.dir, "csi"),
     registryDir: join(node.dataDir, "plugins_registry"),
+    capabilities: [1, 2, 3],
   });
   t.teardown(() => driver.close());
 
@@ -76,7 +77,12 @@ t.test("a pod on a storage driver's volume", { skip: withoutContainerd(), timeou
   const claimPath = "/api/v1/namespaces/default/persistentvolumeclaims/claim";
   const { body: claim } = await node.api.ask("GET", claimPath);
   const merge = { "content-type": "application/merge-patch+json" };
-  await node.api.ask("PATCH", `${claimPath}/status`, { status: { phase: "Bound" } }, merge);
+  await node.api.ask(
+    "PATCH",
+    `${claimPath}/status`,
+    { status: { phase: "Bound", capacity: { storage: "1Mi" } } },
+    merge,
+  );
   const bound = { spec: { claimRef: { uid: claim.metadata.uid } } };
   await node.api.ask("PATCH", "/api/v1/persistentvolumes/pv", bound, merge);
 
@@ -107,6 +113,28 @@ t.test("a pod on a storage driver's volume", { skip: withoutContainerd(), timeou
   await node.ready("user");
   t.equal(readFileSync(join(driver.folder(volumeHandle), "note"), "utf8"), "kept\n");
   t.match(driver.calls.find(({ method }) => method === "publish")?.request.publishContext, { slot: "3" });
+
+  // As an outside resizer does it: the volume first, then the claim says that the node's turn has come.
+  await node.api.ask("PATCH", "/api/v1/persistentvolumes/pv", { spec: { capacity: { storage: "2Mi" } } }, merge);
+  const pending = {
+    allocatedResources: { storage: "2Mi" },
+    allocatedResourceStatuses: { storage: "NodeResizePending" },
+    conditions: [{ type: "FileSystemResizePending", status: "True" }],
+  };
+  await node.api.ask("PATCH", `${claimPath}/status`, { status: pending }, merge);
+  // What files may show of the pod has changed, so its volumes are looked at now rather than within the minute.
+  const touched = { metadata: { annotations: { touched: "yes" } } };
+  await node.api.ask("PATCH", "/api/v1/namespaces/default/pods/user", touched, merge);
+  await node.becomes("the claim to have what the volume has", async () => {
+    const { body } = await node.api.ask("GET", claimPath);
+    return body.status.capacity.storage === "2Mi";
+  });
+  const { body: grown } = await node.api.ask("GET", claimPath);
+  t.same([grown.status.allocatedResourceStatuses, grown.status.conditions], [undefined, undefined]);
+  t.match(
+    driver.calls.filter(({ method }) => method === "expand"),
+    { length: 1 },
+  );
 
   await node.killAgent();
   await node.remove("user");

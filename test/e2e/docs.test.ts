@@ -1,25 +1,22 @@
-// Each page of docs/ as a new user would follow it: its code blocks, one after another, on a freshly booted Debian system without a
-// network, where the release archive lies in root's home. What cannot be run there is named below, with the reason.
+// The README and each page of docs/ as a new user would follow them: their code blocks, one after another, on a freshly booted Debian
+// system without a network, where the release archive lies in root's home. What is told for a machine with a checkout runs on one that
+// this machine plays, and what is told for a second box on a second box, beside the first.
 
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import t, { type Test } from "tap";
 import { type Arch, fillRelease, sha256 } from "../../release/contents.ts";
-import { type BootedBox, bootBox } from "../harness/booted-box.ts";
+import { type BootedBox, bootBox, connectBoxes } from "../harness/booted-box.ts";
 import { type CodeBlock, codeBlocks } from "../harness/code-blocks.ts";
 import { busyboxImage, imageArchive } from "../harness/images.ts";
+import { type OtherMachine, otherMachine, withoutOtherMachine } from "../harness/other-machine.ts";
 import { until } from "../harness/until.ts";
 
 const project = join(import.meta.dirname, "../..");
 const docs = join(project, "docs");
 const { version } = JSON.parse(readFileSync(join(project, "package.json"), "utf8")) as { version: string };
 const release = `skiff-${version}-linux-${process.arch}`;
-
-/** Words behind ```sh that keep a block from being run here, and why. */
-const notRun: Record<string, string> = {
-  "another-machine": "it is for a machine with a network, or for a second box",
-};
 
 /** Pages that speak of a service that is there already; the others install it themselves, and take it away at their end. */
 const needsService = [
@@ -33,7 +30,9 @@ const pages = ["quick-start-pc.md", "quick-start-raspberry-pi.md", "air-gapped.m
 
 /** What a page says for the reader's machine and release, in the words of this one. */
 function here(text: string): string {
-  return text.replaceAll(/skiff-\d+\.\d+\.\d+-linux-(x64|arm64)/g, release);
+  return text
+    .replaceAll(/skiff-\d+\.\d+\.\d+-linux-(x64|arm64)/g, release)
+    .replaceAll(/--arch (x64|arm64)/g, `--arch ${process.arch}`);
 }
 
 t.test("every page that has blocks to run is in the list", async (t) => {
@@ -98,7 +97,20 @@ async function prepare({ root }: BootedBox): Promise<void> {
   writeFileSync(join(root, "usr/local/bin/sudo"), '#!/bin/sh\nexec "$@"\n', { mode: 0o755 });
 }
 
-t.test("the pages' blocks run on a fresh system", { timeout: 700_000 }, async (t) => {
+t.test("the README's two commands, in a checkout", { skip: withoutOtherMachine(), timeout: 300_000 }, async (t) => {
+  const other = await otherMachine();
+  t.teardown(() => other.remove());
+  await other.run("git clone https://example.org/skiff.git");
+  const blocks = codeBlocks(readFileSync(join(project, "README.md"), "utf8"));
+  t.equal(blocks.length, 1);
+  const lines = (blocks[0]?.text ?? "").trim().split("\n");
+  const [first = "", ...rest] = lines;
+  await untilReady(other, `cd skiff\n${first}`);
+  for (const line of rest) t.match(await other.run(`cd skiff\n${line}`), /Ready/, line);
+  await endHere(other, "skiff");
+});
+
+t.test("the pages' blocks run on a fresh system", { timeout: 1_200_000 }, async (t) => {
   const box = await boxOrReason();
   if (typeof box === "string") return void t.pass("not here", { skip: box });
   t.teardown(() => box.remove());
@@ -111,9 +123,14 @@ t.test("the pages' blocks run on a fresh system", { timeout: 700_000 }, async (t
         mkdirSync(join(box.root, "etc/skiff/plugins"), { recursive: true });
         cpSync(join(docs, "examples"), join(box.root, "etc/skiff/plugins"), { recursive: true });
       }
+      const far: Far = { said: "", leave: [] };
       const running: Running[] = [];
-      for (const block of codeBlocks(readFileSync(join(docs, name), "utf8")))
-        await runners[block.language]?.(t, box, { ...block, text: here(block.text) }, running);
+      try {
+        for (const block of codeBlocks(readFileSync(join(docs, name), "utf8")))
+          await runners[block.language]?.(t, box, { ...block, text: here(block.text) }, running, far);
+      } finally {
+        for (const leave of far.leave.toReversed()) await leave();
+      }
       if (isGuest) await shell(box, "skiff uninstall");
       await t.rejects(box.run("pgrep", "-f", "skiff.js"), "nothing is left running");
     });
@@ -125,12 +142,31 @@ interface Running {
   readonly ended: Promise<void>;
 }
 
-type Runner = (t: Test, box: BootedBox, block: CodeBlock, running: Running[]) => Promise<void>;
+/** What a page needs beside the box, made when a block asks for it. */
+interface Far {
+  /** What the block before said: a token to take to the second box. */
+  said: string;
+  other?: OtherMachine;
+  second?: BootedBox;
+  readonly leave: (() => Promise<void>)[];
+}
+
+type Runner = (t: Test, box: BootedBox, block: CodeBlock, running: Running[], far: Far) => Promise<void>;
 
 const runners: Record<string, Runner> = {
-  async sh(t, box, { text, note, line }, running) {
-    const why = notRun[note];
-    if (why) return void t.pass(`line ${line}`, { skip: why });
+  async sh(t, box, { text, note, line }, running, far) {
+    if (note === "on-another-machine" || note === "in-a-checkout") {
+      const why = withoutOtherMachine();
+      if (why) return void t.pass(`line ${line}`, { skip: why });
+      return note === "in-a-checkout" ? inCheckout(t, box, text, line, far) : fromClone(t, text, line, far);
+    }
+    if (note === "on-a-second-box") return onSecondBox(t, box, text, line, far);
+    if (note === "with-a-kubelet") return withKubelet(t, far.second ?? box, text, line);
+    if (note === "the-last-request") {
+      const last = await shell(box, "kubectl get csr --sort-by=.metadata.creationTimestamp -o name | tail -n 1");
+      await shell(box, text.replace(/node-csr-\w+/, last.trim().split("/").at(-1) ?? ""));
+      return void t.pass(`line ${line}`);
+    }
     if (note === "refused") return void (await t.rejects(shell(box, text), { message: /forbidden/ }, `line ${line}`));
     if (note === "keeps-running") return void running.push(await begin(box, text));
     if (note === "on-a-pi") return onPi(t, box, text, line);
@@ -142,7 +178,7 @@ const runners: Record<string, Runner> = {
       await box.run("pkill", "-INT", "-f", "skiff.js up");
       await Promise.all(running.map(({ ended }) => ended));
     } else if (note !== "") t.fail(`line ${line}: "${note}" is not known to this test`);
-    await shell(box, text);
+    far.said = await shell(box, text);
     t.pass(`line ${line}`);
   },
   async yaml(t, box, { text, note, line }) {
@@ -158,6 +194,111 @@ const runners: Record<string, Runner> = {
     t.pass(`line ${line}: the service starts with it`);
   },
 };
+
+/** One that lasts as long as the page. */
+async function farMachine(far: Far): Promise<OtherMachine> {
+  if (far.other) return far.other;
+  const other = await otherMachine();
+  far.other = other;
+  far.leave.push(() => other.remove());
+  return other;
+}
+
+/** From the clone to a cluster that runs, and away with it. */
+async function fromClone(t: Test, text: string, line: number, far: Far): Promise<void> {
+  const other = await farMachine(far);
+  await untilReady(other, text);
+  const nodes = "kubectl --kubeconfig /var/lib/skiff/admin.kubeconfig get nodes";
+  t.match(await other.run(nodes), / Ready /, `line ${line}`);
+  await endHere(other, "skiff");
+}
+
+/** Archives that are made there replace those in root's home, as if they were carried over. */
+async function inCheckout(t: Test, box: BootedBox, text: string, line: number, far: Far): Promise<void> {
+  const other = await farMachine(far);
+  const home = join(box.root, "root");
+  await other.run("git clone https://example.org/skiff.git");
+  const docker = join(other.home, ".bin/docker");
+  writeFileSync(docker, `#!/bin/sh\n[ "$1 $3" = "save -o" ] && cp ${home}/shop.tar "$4"\n`, { mode: 0o755 });
+  // Debian's packages are fetched, and what is fetched only for another kind of machine is not.
+  await other.run(`cd skiff\n${text}`, { online: true });
+  const made = join(other.home, "skiff/dist/release");
+  const archive = `${release}.tar.gz`;
+  if (text.includes("scp ")) cpSync(join(other.sent, archive), join(home, archive));
+  else for (const name of readdirSync(made)) cpSync(join(made, name), join(home, name));
+  t.pass(`line ${line}`);
+}
+
+/** A second box on the wire of the first; what it needs of the first is what the page has made there. */
+async function onSecondBox(t: Test, box: BootedBox, text: string, line: number, far: Far): Promise<void> {
+  const second = await bootBox();
+  far.second = second;
+  far.leave.push(() => second.remove());
+  await prepare(second);
+  await shell(second, `tar -xzf ${release}.tar.gz`);
+  far.leave.push(await connectBoxes(box, second, { name: "pi2", address: "192.0.2.11" }));
+  const told = far.said.trim().split("\n").at(-1) ?? "";
+  if (text.includes("kubeconfig=")) {
+    const authority = (await shell(box, "base64 -w0 /var/lib/skiff/pki/ca.crt")).trim();
+    mkdirSync(join(second.root, "etc/skiff"), { recursive: true });
+    writeFileSync(join(second.root, "etc/skiff/kubeconfig"), kubeconfigWith(authority, told), { mode: 0o600 });
+  }
+  await shell(second, `cd ${release}\n${text.replace("K10…", told)}`);
+  const name = /node-name=(\S+)/.exec(text)?.[1] ?? "pi2";
+  const isReady = async () => (await shell(box, "kubectl get nodes")).match(new RegExp(`^${name} +Ready `, "m"));
+  await until(`${name} to be ready`, isReady, 120_000);
+  t.pass(`line ${line}: the second box is a node`);
+  await shell(second, "skiff uninstall");
+}
+
+/** The runtime's own command is run, until it listens; who comes to it is tested where there is one. */
+async function withKubelet(t: Test, box: BootedBox, text: string, line: number): Promise<void> {
+  const [serving = "", kubelet = ""] = text.split("\n");
+  const child = box.start("bash", "-c", `PATH=/usr/local/bin:/root/${release}:$PATH; ${serving}`);
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const socket = /unix:\/\/(\S+)/.exec(serving)?.[1] ?? "";
+  await until(
+    "the runtime to listen",
+    () =>
+      shell(box, `test -S ${socket}`)
+        .then(() => true)
+        .catch(() => false),
+    60_000,
+  );
+  t.pass(`line ${line}: ${serving}`);
+  t.pass(kubelet, { skip: "needs a stock kubelet: test/e2e/stock-kubelet.test.ts starts one where it is at hand" });
+  await shell(box, "pkill -TERM -f 'skiff[.]js cri'");
+  await ended;
+}
+
+function kubeconfigWith(authority: string, token: string): string {
+  const cluster = { server: "https://192.0.2.10:6443", "certificate-authority-data": authority };
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "cluster", cluster }],
+    users: [{ name: "node", user: { token } }],
+    contexts: [{ name: "node", context: { cluster: "cluster", user: "node" } }],
+    "current-context": "node",
+  });
+}
+
+/** Starts what goes on, and waits until it says that it is ready. */
+async function untilReady(other: OtherMachine, script: string): Promise<void> {
+  const child = other.start(script);
+  let said = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding("utf8").on("data", (text: string) => (said += text));
+  await until("the program to be ready", () => /^ready /m.test(said), 180_000).catch((error: unknown) => {
+    throw new Error(`${script}\n${said}`, { cause: error });
+  });
+}
+
+/** Ends what runs there, and takes away what it made. */
+async function endHere(other: OtherMachine, checkout: string): Promise<void> {
+  await other.run("pkill -TERM -f 'skiff[.]js up'; while pgrep -f 'skiff[.]js up'; do sleep 0.2; done");
+  await other.run(`cd ${checkout} && ./skiff uninstall`);
+}
 
 /** With a Pi's boot file, and a reboot that only says so: this box is started by other means. */
 async function onPi(t: Test, box: BootedBox, text: string, line: number): Promise<void> {

@@ -56,6 +56,13 @@ const ill = {
   },
 };
 
+const unlucky = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "unlucky" },
+  spec: { terminationGracePeriodSeconds: 0, containers: [container("echo last-words; exit 1")] },
+};
+
 const deployment = {
   apiVersion: "apps/v1",
   kind: "Deployment",
@@ -103,7 +110,7 @@ t.test("the page", { skip, timeout: 600_000 }, async (t) => {
     await skiff.stop();
     rmSync(dataDir, { recursive: true, force: true });
   });
-  await skiff.apply(web, ill, deployment);
+  await skiff.apply(web, ill, unlucky, deployment);
   await skiff.kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=120s");
   await skiff.kubectl("wait", "--for=condition=Available", "deployment/shop", "--timeout=120s");
 
@@ -224,6 +231,18 @@ t.test("the page", { skip, timeout: 600_000 }, async (t) => {
     await page.getByLabel("Probes").getByText("i-am-fine").waitFor();
     await page.getByLabel("Probes").getByText("successful").waitFor();
     t.pass("a good one");
+    await page.context().close();
+  });
+
+  await t.test("a pod that keeps failing shows why, and what it said before its restart", async (t) => {
+    const page = await open(link);
+    const row = page.getByRole("row", { name: /default\/unlucky CrashLoopBackOff/ });
+    await row.getByText("waiting CrashLoopBackOff").waitFor();
+    await row.getByRole("link", { name: "main" }).click();
+    await page.getByLabel("before the restart").check();
+    await page.locator("pre.log").getByText("last-words").waitFor();
+    t.pass("in kubectl's words, with the log of the container before");
+    await shot(page, "unlucky");
     await page.context().close();
   });
 

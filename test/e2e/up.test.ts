@@ -1,9 +1,10 @@
 // `skiff up` as a newcomer meets it: a cluster on this box, a deployment on real containers, and nothing left behind.
 
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import t, { type Test } from "tap";
 import { instancePaths } from "../../agent/assemble/paths.ts";
 import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
@@ -87,6 +88,10 @@ async function looksWithoutKubectl(t: Test, { dataDir, nodeName, apply, kubectl 
   const exec = await ask(["exec", "-i", "talker", "--", "sh", "-c", "cat; echo beside >&2; exit 3"], "through");
   t.same(exec, { code: 3, out: "through", err: "beside\n" });
 
+  const watched = `exec 2>&1; "$0" status --watch --data-dir="$1" | head -n 1`;
+  const { stdout: seen } = await promisify(execFile)("sh", ["-c", watched, join(project, "skiff"), dataDir]);
+  t.match(seen, /^NODE[^\n]*\n$/, "it ends in silence when its reader leaves");
+
   // @ts-expect-error The package declares its types under the name it was published with, not under ours.
   const { spawn: openTerminal } = (await import("node-pty")) as PtyModule;
   const args = ["exec", `--data-dir=${dataDir}`, "-it", "talker", "--", "sh"];
@@ -131,6 +136,7 @@ t.test("skiff up runs a deployment that kubectl created, and takes everything aw
       ),
       "True",
     );
+    t.match(await skiff.kubectl("get", "nodes"), new RegExp(`${skiff.nodeName} +Ready +control-plane `));
 
     await skiff.apply(deployment("web", 2));
     await skiff.kubectl("rollout", "status", "deployment/web", "--timeout=60s");

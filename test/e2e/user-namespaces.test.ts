@@ -1,9 +1,10 @@
 // A pod with users of its own (`hostUsers: false`) on the native runtime: root inside is nobody outside, and its volumes are its own.
 
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chownSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { release, tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
+import { canMapOwners } from "../../agent/resources/user-namespaces.ts";
 import { openCgroupFiles } from "../../agent/resources/cgroup-files.ts";
 import { openFake } from "../../cri/fake/open.ts";
 import { within } from "../../plugins/kit/call.ts";
@@ -36,17 +37,25 @@ t.test("hostUsers: false", { skip: withoutNative(), timeout: 300_000 }, async (t
     stringData: { key: "hush" },
   });
   const script =
-    "id -u; cat /proc/self/uid_map; cat /secret/key; echo mine > /data/mine; ls -ln /data/mine; sleep 1000000";
+    "id -u; cat /proc/self/uid_map; cat /secret/key; ls -n /image/bin/busybox; echo on > /host/log; ls -n /host; echo mine > /data/mine; ls -ln /data/mine; sleep 1000000";
   const main = {
     name: "main",
     image,
     command: ["sh", "-c", script],
     volumeMounts: [
       { name: "data", mountPath: "/data" },
-      { name: "secret", mountPath: "/secret" },
+      { name: "secret", mountPath: "/secret", readOnly: true },
+      { name: "host", mountPath: "/host" },
+      { name: "image", mountPath: "/image" },
     ],
   };
+  const shared = mkdtempSync(join(tmpdir(), "skiff-shared-"));
+  t.teardown(() => rmSync(shared, { recursive: true, force: true }));
+  writeFileSync(join(shared, "note"), "");
+  chownSync(join(shared, "note"), 1000, 1000);
   const volumes = [
+    { name: "host", hostPath: { path: shared } },
+    { name: "image", image: { reference: image } },
     { name: "data", emptyDir: {} },
     { name: "secret", secret: { secretName: "key", defaultMode: 0o400 } },
   ];
@@ -76,11 +85,18 @@ t.test("hostUsers: false", { skip: withoutNative(), timeout: 300_000 }, async (t
     t.match(said, new RegExp(`0 +${hostId} +65536`), "and somebody else outside");
     t.match(said, "hush", "it can read its secret");
     t.match(said, /0 +4242 .*\/data\/mine/, "new files are root's and the group's, as it sees them");
+    // Where the kernel shows owners shifted, everything is the host's; elsewhere what the node makes belongs to the pod.
+    const root = canMapOwners(release()) ? 0 : hostId;
+    t.match(said, root === 0 ? / 0 +0 .*image\/bin\/busybox/ : /image\/bin\/busybox/, "an image's files are root's");
+    if (root === 0) {
+      t.match(said, / 1000 +1000 .*note/, "files of the host have their owners");
+      t.match(statSync(join(shared, "log")), { uid: 0, gid: 0 });
+    }
     const file = statSync(join(folder, "volumes", "kubernetes.io~empty-dir", "data", "mine"));
-    t.equal(file.uid, hostId, "what it writes is its own on the host");
-    t.equal(file.gid, hostId + 4242);
+    t.equal(file.uid, root, "what it writes");
+    t.equal(file.gid, root + 4242);
     const secret = statSync(join(folder, "volumes", "kubernetes.io~secret", "secret", "key"));
-    t.equal(secret.uid, hostId);
+    t.equal(secret.uid, root);
   }
   t.equal(starts.size, 2, "no two pods share ids");
   for (const name of ["one", "two"]) await api.ask("DELETE", `/api/v1/namespaces/default/pods/${name}`);

@@ -20,6 +20,9 @@ const project = join(import.meta.dirname, "../..");
 const packages =
   "systemd systemd-sysv dbus runc conmon nftables iproute2 bash dash coreutils util-linux mount procps grep sed mawk findutils tar gzip kmod base-files base-passwd hostname libc-bin libstdc++6 busybox-static";
 
+/** Where the tests keep compiled code is no place in the box. */
+const { NODE_COMPILE_CACHE: _, ...env } = process.env;
+
 export interface BootedBox {
   /** Where the box's root is seen from outside. */
   readonly root: string;
@@ -44,7 +47,7 @@ export async function bootBox(): Promise<BootedBox> {
   let running: Running | undefined;
   const box: BootedBox = {
     root,
-    start: (...command) => spawn("nsenter", ["-t", String(running?.pid), ...everything, ...command]),
+    start: (...command) => spawn("nsenter", ["-t", String(running?.pid), ...everything, ...command], { env }),
     run: (...command) => inside([...everything, ...command]),
     outside: (...command) => inside(["-n", "--", ...command]),
     async reboot() {
@@ -61,7 +64,7 @@ export async function bootBox(): Promise<BootedBox> {
     },
   };
   const inside = async (args: string[]) => {
-    const { stdout } = await execute("nsenter", ["-t", String(running?.pid), ...args], { maxBuffer: 64 << 20 });
+    const { stdout } = await execute("nsenter", ["-t", String(running?.pid), ...args], { env, maxBuffer: 64 << 20 });
     return stdout;
   };
   try {
@@ -71,6 +74,29 @@ export async function bootBox(): Promise<BootedBox> {
     throw error;
   }
   return box;
+}
+
+/** Puts the second on the wire of the first, with a name and an address of its own. Returns what cuts it again. */
+export async function connectBoxes(first: BootedBox, second: BootedBox, as: { name: string; address: string }) {
+  const wire = `skiff-wire-${randomBytes(4).toString("hex")}`;
+  const inWire = (...args: string[]) => execFileSync("ip", ["-n", wire, ...args]);
+  execFileSync("ip", ["netns", "add", wire]);
+  inWire("link", "add", "switch0", "type", "bridge");
+  inWire("link", "set", "switch0", "up");
+  for (const [index, box] of [first, second].entries()) {
+    await box.outside("ip", "link", "set", "far0", "netns", wire, "name", `far${index}`);
+    inWire("link", "set", `far${index}`, "master", "switch0", "up");
+  }
+  await second.run("hostname", as.name);
+  await second.outside("ip", "address", "flush", "dev", "eth0");
+  await second.outside("ip", "link", "set", "eth0", "address", "02:00:00:00:00:11");
+  await second.outside("ip", "address", "add", `${as.address}/24`, "dev", "eth0");
+  await second.outside("ip", "route", "replace", "default", "via", "192.0.2.1");
+  return async () => {
+    await first.outside("ip", "link", "delete", "eth0");
+    execFileSync("ip", ["netns", "delete", wire]);
+    await first.outside("sh", "-c", network);
+  };
 }
 
 /** A tar of the system, made once for this checkout. */
@@ -195,6 +221,15 @@ function removeCgroups(name: string): boolean {
   return true;
 }
 
+const network = `
+ip link set lo up
+ip link add eth0 address 02:00:00:00:00:01 type veth peer name far0 address 02:00:00:00:00:02
+ip link set far0 up
+ip address add 192.0.2.10/24 dev eth0
+ip link set eth0 up
+ip route add default via 192.0.2.1
+`;
+
 // A cgroup of its own in each hierarchy, then namespaces; `--kill-child` ends the box with the test.
 const outer = `
 set -e
@@ -240,12 +275,7 @@ if [ -n "$old" ]; then
 else
   mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
 fi
-ip link set lo up
-ip link add eth0 address 02:00:00:00:00:01 type veth peer name far0 address 02:00:00:00:00:02
-ip link set far0 up
-ip address add 192.0.2.10/24 dev eth0
-ip link set eth0 up
-ip route add default via 192.0.2.1
+${network}
 hostname box
 cd "$root"
 mkdir -p .outside

@@ -22,6 +22,8 @@ export interface TestCsiDriver {
   folder(volumeId: string): string;
   /** The method that fails until it is cleared. */
   failing: string | undefined;
+  /** The gRPC status that it fails with; INTERNAL unless set. */
+  failingCode: number;
   /** What the node said to the registration. */
   readonly told: { pluginRegistered: boolean; error: string }[];
   close(): void;
@@ -41,7 +43,7 @@ export async function startCsiDriver(options: CsiDriverOptions): Promise<TestCsi
   const calls: CsiCall[] = [];
   const folder = (volumeId: string) => join(dir, "volumes", volumeId);
   const endpoint = join(dir, "csi.sock");
-  const driver: TestCsiDriver = { name, calls, folder, failing: undefined, told: [], close };
+  const driver: TestCsiDriver = { name, calls, folder, failing: undefined, failingCode: 13, told: [], close };
   // oxlint-disable-next-line typescript/no-explicit-any
   const serve = (method: string, answer: (request: any) => object): handleUnaryCall<unknown, object> => {
     return ({ request }, done) => {
@@ -50,7 +52,7 @@ export async function startCsiDriver(options: CsiDriverOptions): Promise<TestCsi
         if (driver.failing === method) throw new Error("the driver was told to fail");
         done(null, answer(request));
       } catch (error) {
-        done({ code: 13, details: (error as Error).message });
+        done({ code: driver.failingCode, details: (error as Error).message });
       }
     };
   };
@@ -86,6 +88,7 @@ export async function startCsiDriver(options: CsiDriverOptions): Promise<TestCsi
       bind(stagingTargetPath || folder(volumeId), targetPath),
     ),
     nodeUnpublishVolume: serve("unpublish", ({ targetPath }) => release(targetPath)),
+    nodeExpandVolume: serve("expand", ({ capacityRange }) => ({ capacityBytes: capacityRange.requiredBytes })),
     nodeGetVolumeStats: serve("stats", () => ({
       usage: [
         { unit: 1, total: 1000n, used: 300n, available: 700n },

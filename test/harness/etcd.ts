@@ -8,6 +8,8 @@ import { delimiter, join } from "node:path";
 
 export interface EtcdMember {
   readonly url: string;
+  /** Undefined before the first start. */
+  readonly pid: number | undefined;
   /** Ends it by SIGKILL and waits until it is gone. */
   kill(): Promise<void>;
   /** Starts it again on the same ports and folder. */
@@ -73,6 +75,10 @@ class Member implements EtcdMember {
   constructor(url: string, args: readonly string[]) {
     this.url = url;
     this.#args = args;
+  }
+
+  get pid(): number | undefined {
+    return this.#process?.pid;
   }
 
   start(): void {

@@ -1,7 +1,7 @@
 // For tests that need a kernel: moves the test's own thread into a network namespace made for it, which then plays the host.
 // Nothing outside is touched, and everything inside is gone when the process ends.
 
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { getLink, openRoutes, setLink } from "../../plugins/kit/net/links.ts";
 import { createNetns, deleteNetns, inNetns, leaveForNewNetns } from "../../plugins/kit/net/netns.ts";
@@ -10,6 +10,16 @@ import { createNetns, deleteNetns, inNetns, leaveForNewNetns } from "../../plugi
 export function noNetworkReason(): string | false {
   if (process.getuid?.() !== 0) return "needs root";
   return false;
+}
+
+/** Why the FORWARD chain of the legacy iptables cannot be tried here, or false. */
+export function noLegacyFirewallReason(): string | false {
+  try {
+    execFileSync("iptables-legacy", ["-S", "FORWARD"], { stdio: "ignore" });
+    return false;
+  } catch {
+    return "no legacy iptables here";
+  }
 }
 
 /** From here on this process is on a host of its own that has nothing but loopback. */

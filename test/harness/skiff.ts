@@ -15,6 +15,8 @@ export interface StartOptions {
   /** Takes over the data dir of one that was stopped. */
   readonly dataDir?: string;
   readonly runtime?: "node" | "deno";
+  /** Besides that of the test. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface RunningSkiff {
@@ -92,7 +94,11 @@ export async function startSkiff(options: StartOptions = {}): Promise<RunningSki
     ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
     ...(options.flags ?? []),
   ];
-  const child = spawn(join(root, "skiff"), args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(join(root, "skiff"), args, {
+    cwd: root,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...options.env },
+  });
   let output = "";
   const keep = (text: string) => {
     output = (output + text).slice(-200_000);

@@ -2,6 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { summarizeTap, type TapSummary } from "./tap-summary.ts";
 
 export type RuntimeName = "node" | "deno";
@@ -9,7 +10,7 @@ export type RuntimeName = "node" | "deno";
 export interface TestFile {
   readonly path: string;
   readonly runtimes: readonly RuntimeName[];
-  /** Needs the machine to itself: real daemons, many processes. */
+  /** Needs the machine to itself. */
   readonly alone: boolean;
 }
 
@@ -21,16 +22,15 @@ export interface TestResult extends TapSummary {
 
 /**
  * Reads the file's directives. A line `// runtimes: node` narrows where it runs; `// alone` keeps others away.
- * End-to-end tests run alone and on Node unless they say otherwise.
+ * End-to-end tests run on Node unless they say otherwise.
  */
 export function testFile(path: string): TestFile {
   const text = readFileSync(path, "utf8");
-  const isEndToEnd = path.startsWith("test/e2e/");
   const named = /^\/\/ runtimes: (.+)$/m.exec(text)?.[1]?.split(/[ ,]+/) as RuntimeName[] | undefined;
   return {
     path,
-    runtimes: named ?? (isEndToEnd ? ["node"] : ["node", "deno"]),
-    alone: isEndToEnd || /^\/\/ alone$/m.test(text),
+    runtimes: named ?? (path.startsWith("test/e2e/") ? ["node"] : ["node", "deno"]),
+    alone: /^\/\/ alone$/m.test(text),
   };
 }
 
@@ -50,7 +50,8 @@ export async function runTestFile(
   const [command, args] = commands[runtime](file.path);
   const child = spawn(command, args, {
     // Tests wait for conditions; how long one may take at most is decided here, once for the whole file.
-    env: { ...process.env, NO_COLOR: "1", TAP_TIMEOUT: "0", ...env },
+    // Compiled code is kept, for the next file and for the programs it starts.
+    env: { ...process.env, NODE_COMPILE_CACHE: resolve(".cache/compiled"), NO_COLOR: "1", TAP_TIMEOUT: "0", ...env },
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });

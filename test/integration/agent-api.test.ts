@@ -44,6 +44,28 @@ t.test("the node registers, becomes ready and renews its lease", async (t) => {
   });
 });
 
+t.test("a node registers with its labels and taints, and not at all where it is told not to", async (t) => {
+  const api = await cluster(t);
+  const taints = [{ key: "edge", value: "yes", effect: "NoSchedule" }] as const;
+  const config = { nodeLabels: { room: "shed" }, nodeTaints: [...taints] };
+  await startNode(t, openFake({ images }), { api, config: { ...config, nodeName: "told" } });
+  await until("the node", async () => (await api.ask("GET", "/api/v1/nodes/told")).status === 200);
+  const { body } = await api.ask("GET", "/api/v1/nodes/told");
+  t.equal(body.metadata.labels.room, "shed");
+  t.match(body.spec.taints, taints);
+
+  await startNode(t, openFake({ images }), { api, config: { nodeName: "quiet", registerNode: false } });
+  await api.ask("POST", "/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name: "quiet" } });
+  const isReady = async () => conditionOf((await api.ask("GET", "/api/v1/nodes/quiet")).body, "Ready") === "True";
+  await until("a node that somebody else registered to be ready", isReady);
+  const { body: quiet } = await api.ask("GET", "/api/v1/nodes/quiet");
+  t.equal(
+    quiet.metadata.labels?.["kubernetes.io/hostname"],
+    undefined,
+    "its metadata is left to whoever registered it",
+  );
+});
+
 t.test("a bound pod becomes ready, and its object goes when it is deleted", async (t) => {
   const api = await cluster(t);
   const fake = openFake({ images });
@@ -87,6 +109,29 @@ t.test("config maps and secrets reach the environment and volumes; a missing one
   await until("the pod to be ready", async () => conditionOf(await podOf(api, "env"), "Ready") === "True");
   const created = fake.calls.findLast(({ method }) => method === "createContainer");
   t.equal(environmentIn(created?.request)["COLOUR"], "blue");
+});
+
+t.test("a resize in place is proposed until the node has done it", async (t) => {
+  const api = await cluster(t);
+  const fake = openFake({ images });
+  await startNode(t, fake, { api });
+  const resources = (cpu: string) => ({ requests: { cpu }, limits: { cpu } });
+  const main = { name: "main", image: images[0], command: ["pause"], resources: resources("100m") };
+  await api.ask("POST", "/api/v1/namespaces/default/pods", boundPod("sized", { containers: [main] }));
+  const pod = async () => (await api.ask("GET", "/api/v1/namespaces/default/pods/sized")).body as Pod;
+  await until("the pod to be ready", async () => conditionOf(await pod(), "Ready") === "True");
+  let release = () => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  const free = fake.before("updateContainerResources", () => held);
+  t.teardown(free);
+  const patch = { spec: { containers: [{ name: "main", resources: resources("200m") }] } };
+  const type = { "content-type": "application/strategic-merge-patch+json" };
+  const answer = await api.ask("PATCH", "/api/v1/namespaces/default/pods/sized/resize", patch, type);
+  t.equal(answer.body.status?.resize, "Proposed", answer.text.slice(0, 200));
+  await until("it to be under way", async () => (await pod()).status?.resize === "InProgress");
+  release();
+  await until("it to be done", async () => (await pod()).status?.resize === undefined);
+  t.equal((await pod()).status?.containerStatuses?.[0]?.resources?.limits?.cpu, "200m");
 });
 
 t.test("a static pod has a mirror that can be deleted without stopping it", async (t) => {

@@ -1,4 +1,3 @@
-// runtimes: node
 // What a person can get wrong on the command line: each mistake is one clear line that names the thing, and loses nothing.
 
 import { execFile, execFileSync } from "node:child_process";

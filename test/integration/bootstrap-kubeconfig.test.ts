@@ -1,5 +1,6 @@
 // A node joins an API server by bootstrap kubeconfig, as on a stock cluster: only routes that every Kubernetes API server has are there.
 
+import { X509Certificate } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -114,6 +115,27 @@ t.test(
     t.same(refused, [], "nothing was asked for that a stock API server does not have");
   },
 );
+
+t.test("a node by kubeconfig alone serves its API, with a certificate that the cluster signs", async (t) => {
+  const { dataDir, settings } = room(t);
+  const first = await openMembership(settings, "plain", noLog, systemClock, call);
+  await new ApiClient({ ...first.node.api!, clock: systemClock }).create(resources.nodes, nodeObject("plain"), call);
+  first.close();
+  const elsewhere = mkdtempSync(join(tmpdir(), "skiff-by-kubeconfig-"));
+  t.teardown(() => rmSync(elsewhere, { recursive: true, force: true }));
+  const own = { "data-dir": elsewhere, kubeconfig: join(dataDir, "agent", "kubeconfig"), "node-ip": "127.0.0.1" };
+  const member = await openMembership(own, "plain", noLog, systemClock, call);
+  t.teardown(() => member.close());
+  t.equal(member.node.identity?.clientCa, control.pki.ca.cert);
+  const serving = () => member.node.identity?.serving("plain", { dnsNames: [], ipAddresses: [] }).cert ?? "";
+  const stopgap = serving();
+  const stop = new AbortController();
+  const running = member.run({ signal: stop.signal });
+  await until("a serving certificate of the cluster", () => serving() !== stopgap, 60_000);
+  t.ok(new X509Certificate(serving()).checkIssued(new X509Certificate(control.pki.ca.cert)));
+  stop.abort();
+  await running;
+});
 
 t.test("certificates are renewed before they end", async (t) => {
   const { dataDir, settings } = room(t);

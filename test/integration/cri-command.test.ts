@@ -1,7 +1,7 @@
 // `skiff cri docker|native`: a runtime of ours behind a socket, used as crictl or a stock kubelet would.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdtempSync } from "node:fs";
+import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
@@ -12,7 +12,7 @@ import { within } from "../../plugins/kit/call.ts";
 import { startCriProcess } from "../harness/cri-process.ts";
 import { startDocker, withoutDocker } from "../harness/docker.ts";
 import { busyboxImage as pulledImage } from "../harness/image-builder.ts";
-import { busyboxImageName } from "../harness/images.ts";
+import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
 import { removeFolder } from "../harness/left-behind.ts";
 import { withoutNative } from "../harness/native.ts";
 import { TestRegistry } from "../harness/registry.ts";
@@ -111,6 +111,16 @@ else {
     },
     ["lifecycle", "logs", "execSync", "streaming", "stats", "recovery"],
   );
+
+  t.test("skiff cri native imports archives that appear in its data dir", async (t) => {
+    const served = await startCriProcess(t, { runtime: "native" });
+    const remote = openRemote({ socket: served.socket });
+    t.teardown(() => remote.close());
+    writeFileSync(join(served.dir, "data", "images", "box.tar"), await imageArchive(busyboxImage()));
+    const image = cri.ImageSpec.create({ image: busyboxImageName });
+    const isThere = async () => (await remote.image.imageStatus({ image, verbose: false }, within(20_000))).image;
+    await until("the image to be there", isThere, 60_000);
+  });
 
   t.test("two of skiff cri native stand side by side, and know nothing of each other", async (t) => {
     const registry = await TestRegistry.start();

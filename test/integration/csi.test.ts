@@ -6,8 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
 import { SocketFolder } from "../../agent/plugin-sockets/plugin-sockets.ts";
+import { noRecorder } from "../../agent/pods/recorder.ts";
+import { VolumeGrowth } from "../../agent/volumes/growth.ts";
 import { openVolumeManager } from "../../agent/volumes/manager.ts";
 import { within } from "../../plugins/kit/call.ts";
+import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import { systemClock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import { noLog } from "../../plugins/kit/log.ts";
@@ -55,6 +58,7 @@ interface World {
   driverObject: CsiDriverObject | undefined;
   attachment: { status?: { attached?: boolean; attachmentMetadata?: Record<string, string> } } | undefined;
   volume: object;
+  claim: object;
 }
 
 async function openRoom(t: { teardown(then: () => unknown): void }) {
@@ -64,6 +68,7 @@ async function openRoom(t: { teardown(then: () => unknown): void }) {
     driverObject: { spec: { attachRequired: false, volumeLifecycleModes: ["Persistent", "Ephemeral"] } },
     attachment: undefined,
     volume: persistentVolume(),
+    claim,
   };
   const missing = (what: string) => new Fault("not-found", `${what} not found`);
   const objects = {
@@ -73,7 +78,7 @@ async function openRoom(t: { teardown(then: () => unknown): void }) {
         throw missing(name);
       return world.attachment ?? Promise.reject(missing(name));
     },
-    persistentVolumeClaim: async () => claim,
+    persistentVolumeClaim: async () => world.claim,
     persistentVolume: async () => world.volume,
     secret: async (_: string, name: string) => ({ metadata: { name }, data: { key: btoa(`of ${name}`) } }),
     token: async ({ audiences }: { audiences: string[] }) => ({
@@ -82,6 +87,12 @@ async function openRoom(t: { teardown(then: () => unknown): void }) {
       expiresAt: 0,
     }),
   } as unknown as PodObjects;
+  const client = {
+    update: async (_: unknown, object: object) => {
+      world.claim = object;
+      return object;
+    },
+  } as unknown as ApiClient;
   const node = { drivers: new Map<string, NodeDriver>() };
 
   const start = async () => {
@@ -104,21 +115,28 @@ async function openRoom(t: { teardown(then: () => unknown): void }) {
       root,
       plugins: plugins.all(volumeKind),
       objects,
+      growth: new VolumeGrowth({ objects, client, recorder: noRecorder, clock: systemClock }),
       clock: systemClock,
       log: noLog,
     });
+    const refreshing = manager.run({ signal: stop.signal });
     const running = sockets.run({ signal: stop.signal });
     return {
       manager,
       close: async () => {
         stop.abort();
-        await running;
+        await Promise.all([running, refreshing]);
         await plugins.close();
       },
     };
   };
   let agent = await start();
-  const driver = await startCsiDriver({ name: source.driver, dir: join(root, "driver"), registryDir });
+  const driver = await startCsiDriver({
+    name: source.driver,
+    dir: join(root, "driver"),
+    registryDir,
+    capabilities: [1, 2, 3],
+  });
   const registered = () => until("the driver to be registered", () => driver.told.at(-1)?.pluginRegistered, patienceMs);
   await registered();
   t.teardown(async () => {
@@ -289,6 +307,48 @@ t.test(
     t.same(mountsBelow(root), []);
   },
 );
+
+t.test("csi: a volume in use grows when the one behind it has, and the claim is told", { skip }, async (t) => {
+  const { driver, manager, world } = await openRoom(t);
+  const sized = (storage: string, more = {}) => persistentVolume({ capacity: { storage }, ...more });
+  world.claim = { ...claim, status: { phase: "Bound", capacity: { storage: "1Gi" } } };
+  world.volume = sized("1Gi");
+  const mounted = await manager().mount(podWithClaim("one"), call());
+  t.equal(last(driver, "expand"), undefined);
+
+  const nodeExpandSecretRef = { name: "expand", namespace: "default" };
+  world.volume = sized("2Gi", { csi: { ...source, nodeExpandSecretRef } });
+  const allocated = { allocatedResources: { storage: "2Gi" } };
+  const waiting = { ...allocated, allocatedResourceStatuses: { storage: "NodeResizePending" } };
+  world.claim = { ...claim, status: { phase: "Bound", capacity: { storage: "1Gi" }, ...waiting } };
+  driver.failing = "expand";
+  manager().wake("one");
+  const errors = () =>
+    (world.claim as { status: { conditions?: { type: string; message: string }[] } }).status.conditions;
+  await until(
+    "the failure to be told",
+    () => errors()?.some(({ message }) => /told to fail/.test(message)),
+    patienceMs,
+  );
+  driver.failing = undefined;
+  manager().wake("one");
+  await until("the claim to have the size", () => !JSON.stringify(world.claim).includes("1Gi"), patienceMs);
+  t.same(world.claim, {
+    ...claim,
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    status: { phase: "Bound", capacity: { storage: "2Gi" }, ...allocated },
+  });
+  t.match(last(driver, "expand"), {
+    volumeId: "v1",
+    volumePath: mounted.get("data")?.hostPath,
+    stagingTargetPath: last(driver, "stage").stagingTargetPath,
+    capacityRange: { requiredBytes: 2n * 1024n ** 3n },
+    volumeCapability: { mount: { fsType: "ext4" }, accessMode: { mode: 1 } },
+    secrets: { key: "of expand" },
+  });
+  await manager().unmountAll("one", call());
+});
 
 t.test("csi: a driver that goes away is taken out, and its volumes wait for it", { skip }, async (t) => {
   const { driver, manager, node, root } = await openRoom(t);

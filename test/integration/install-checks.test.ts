@@ -1,4 +1,3 @@
-// runtimes: node
 // Each thing that install.sh looks at before it changes anything, gone wrong one at a time: a box of its own mount and network
 // namespace, where the kernel's files and the programs asked are stand-ins and whatever is written can be seen.
 

@@ -1,4 +1,3 @@
-// runtimes: node
 // The launcher on boxes that cannot run Skiff, played by programs of the same names put first on the PATH: it says what is
 // missing and the exact fix, exits non-zero, and changes nothing.
 
@@ -123,4 +122,20 @@ t.test("the launcher leaves packages that were installed for testing alone, howe
   const noted = spawnSync("cksum", { input: readFileSync(join(root, "package-lock.json")) }).stdout;
   writeFileSync(join(box.dir, "node_modules/.skiff-test"), noted);
   t.notMatch(box.run("setup", "run").stderr, /npm/);
+});
+
+t.test("the launcher becomes Deno itself, so that signals reach it", async (t) => {
+  const box = freshBox(t, {});
+  const place = (path: string, script: string) => {
+    mkdirSync(join(box.dir, path, ".."), { recursive: true });
+    writeFileSync(join(box.dir, path), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  };
+  const version = '[ "$1" != --version ] || { echo "deno 2.9.3 (stable)"; exit 0; }';
+  place("node_modules/@deno/linux-x64-glibc/deno", `${version}\necho "became $$"`);
+  place("node_modules/.bin/deno", `${version}\necho "beside $$"`);
+  mkdirSync(join(box.dir, "node_modules/hono"));
+  const noted = spawnSync("cksum", { input: readFileSync(join(root, "package-lock.json")) }).stdout;
+  writeFileSync(join(box.dir, "node_modules/.skiff-run"), noted);
+  const { pid, stdout } = spawnSync(join(box.dir, "skiff"), ["--deno", "version"], { encoding: "utf8" });
+  t.equal(stdout, `became ${pid}\n`);
 });

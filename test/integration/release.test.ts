@@ -1,6 +1,5 @@
 // The release archive, made and unpacked: checksums, bill of materials, machine code for the right machine; and installed and
 // started where there is neither a network nor npm.
-// runtimes: node
 // alone
 
 import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";

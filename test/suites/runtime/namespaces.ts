@@ -1,8 +1,20 @@
 // Which namespaces containers share with their pod, with each other and with the node; addresses, names and DNS.
 
-import { readlinkSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { hostname } from "node:os";
 import { connect } from "node:net";
+import { join } from "node:path";
 import * as cri from "../../../cri/api/gen/runtime.js";
 import { readAll } from "../../harness/read-all.ts";
 import { until } from "../../harness/until.ts";
@@ -128,5 +140,47 @@ export function namespaces(t: Test, bench: Workbench): void {
     t.match(await bench.sh(id, "cat /proc/self/uid_map"), /^\s*0\s+200000\s+65536$/);
     t.not(await namespaceOf(id, "user"), readlinkSync("/proc/self/ns/user"));
     await bench.removePod(pod.id);
+  });
+
+  const userless = skip || bench.lacks("userNamespaces");
+  t.test("mounts with the pod's id mappings show owners as the pod's users", { skip: userless }, async (t) => {
+    const ids = [{ hostId: 200_000, containerId: 0, length: 65_536 }];
+    const usernsOptions = { mode: POD, uids: ids, gids: ids };
+    const folder = mkdtempSync(join(bench.setup.dir, "mapped-"));
+    t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+    chmodSync(folder, 0o755);
+    writeFileSync(join(folder, "note"), "kept");
+    chownSync(join(folder, "note"), 0, 1000);
+    const mapped = { uidMappings: ids, gidMappings: ids };
+    const memory = join(folder, "memory");
+    mkdirSync(memory);
+    execFileSync("mount", ["-t", "tmpfs", "-o", "nosuid,nodev,noexec", "none", memory]);
+    t.teardown(() => execFileSync("umount", [memory]));
+    writeFileSync(join(memory, "token"), "");
+    const { images } = bench.setup;
+    const mounts = [
+      { hostPath: folder, containerPath: "/mapped", ...mapped },
+      { hostPath: join(folder, "note"), containerPath: "/note", readonly: true, ...mapped },
+      { hostPath: memory, containerPath: "/memory", readonly: true, ...mapped },
+      { hostPath: memory, containerPath: "/strange", readonly: true },
+      { hostPath: folder, containerPath: "/plain" },
+      ...(bench.lacks("imageVolumes")
+        ? []
+        : [{ image: { image: images.namedUser }, containerPath: "/image", ...mapped }]),
+    ];
+    const pod = await bench.pod(podOptions({ usernsOptions }));
+    const id = await bench.started(pod, { ...inPod({ usernsOptions }), mounts });
+    const ownerOf = (path: string) => bench.sh(id, `stat -c %u:%g ${path}`);
+    t.equal(await ownerOf("/mapped/note"), "0:1000");
+    t.equal(await ownerOf("/note"), "0:1000");
+    t.equal(await ownerOf("/memory/token"), "0:0");
+    await t.rejects(bench.sh(id, "touch /memory/x"), /Read-only/);
+    t.equal(await ownerOf("/plain/note"), "65534:65534");
+    if (!bench.lacks("imageVolumes")) t.equal(await ownerOf("/image/bin/busybox"), "0:0");
+    await bench.sh(id, "echo new > /mapped/new");
+    t.match(statSync(join(folder, "new")), { uid: 0, gid: 0 }, "what it makes is the host's");
+    await t.rejects(bench.sh(id, "echo no > /note"));
+    await bench.removePod(pod.id);
+    t.equal(readFileSync(join(folder, "note"), "utf8"), "kept", "and stays when the pod goes");
   });
 }

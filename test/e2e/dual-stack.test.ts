@@ -1,0 +1,173 @@
+// A cluster of both address families on two nodes with a router between them: pods have an address of each, and reach each other by
+// either, by Service and by name, through the tunnel too.
+
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import t from "tap";
+import { openKernel } from "../../cni/net/kernel.ts";
+import { parseAddress, parsePrefix } from "../../plugins/kit/net/address.ts";
+import { inNetns } from "../../plugins/kit/net/netns.ts";
+import { writeNetSetting } from "../../plugins/kit/net/sysctl.ts";
+import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
+import { noNetworkReason, playHost, testNetns } from "../harness/network.ts";
+import { until } from "../harness/until.ts";
+
+const root = join(import.meta.dirname, "../..");
+const run = promisify(execFile);
+
+t.setTimeout(600_000);
+
+const container = (command: string) =>
+  `{ name: main, image: ${busyboxImageName}, command: [sh, -c, ${JSON.stringify(command)}] }`;
+const podOf = (node: number) => `
+apiVersion: v1
+kind: Pod
+metadata: { name: web-${node}, labels: { app: web } }
+spec:
+  nodeName: node-${node}
+  terminationGracePeriodSeconds: 0
+  containers:
+    - ${container("mkdir /tmp/www && hostname > /tmp/www/index.html && exec httpd -f -p '[::]:8080' -h /tmp/www")}
+---
+`;
+const service = `
+apiVersion: v1
+kind: Service
+metadata: { name: web }
+spec: { ipFamilyPolicy: RequireDualStack, selector: { app: web }, ports: [{ port: 80, targetPort: 8080 }] }
+---
+`;
+const client = (name: string, node: number, command: string) => `
+apiVersion: v1
+kind: Pod
+metadata: { name: ${name} }
+spec:
+  nodeName: node-${node}
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 0
+  containers:
+    - ${container(`( ${command} ) > /dev/termination-log 2>&1`)}
+`;
+
+t.test("two nodes of both families", { skip: noNetworkReason(), timeout: 600_000 }, async (t) => {
+  await playHost();
+  const dir = mkdtempSync(join(tmpdir(), "skiff-dual-"));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  const router = openKernel();
+  t.teardown(() => router.close());
+  writeNetSetting("ipv4/ip_forward", "1");
+  writeNetSetting("ipv6/conf/all/forwarding", "1");
+  const archive = await imageArchive(busyboxImage());
+  const children: { child: ChildProcess; ended: Promise<void> }[] = [];
+  let output = "";
+  t.teardown(async () => {
+    for (const { child, ended } of children.toReversed()) {
+      child.kill("SIGTERM");
+      await ended;
+    }
+    if (!t.passing()) process.stderr.write(output.split("\n").slice(-40).join("\n"));
+  });
+
+  const startNode = async (number: number, command: readonly string[]) => {
+    const netns = testNetns(t);
+    const space = router.enter(netns);
+    t.teardown(() => space.close());
+    await router.host.createVeth({ name: `n${number}`, peer: { name: "eth0", space } });
+    const [near, far] = [await router.host.getLink(`n${number}`), await space.getLink("eth0")];
+    await router.host.setLink(near.index, { up: true });
+    for (const name of ["lo", "eth0"]) await space.setLink((await space.getLink(name)).index, { up: true });
+    for (const net of [`192.0.${number}.`, `fd99:${number}::`]) {
+      const [length, family] = net.includes(":") ? [64, 6 as const] : [24, 4 as const];
+      await router.host.addAddress(near.index, parsePrefix(`${net}1/${length}`), { skipDad: true });
+      await space.addAddress(far.index, parsePrefix(`${net}2/${length}`), { skipDad: true });
+      await space.addRoute({ family, link: far.index, gateway: parseAddress(`${net}1`) });
+    }
+    const dataDir = join(dir, `${number}`);
+    mkdirSync(join(dataDir, "images"), { recursive: true });
+    writeFileSync(join(dataDir, "images", "busybox.tar"), archive);
+    const flags = {
+      "data-dir": dataDir,
+      "node-name": `node-${number}`,
+      "node-ip": `192.0.${number}.2,fd99:${number}::2`,
+      "healthz-port": 0,
+      "ui-port": 0,
+      runtime: "native",
+      "cluster-cidr": "10.42.0.0/16,fd42::/56",
+      "cluster-dns": "10.43.0.10,fd43::a",
+      "stop-pods-on-exit": true,
+    };
+    const args = [...command, ...Object.entries(flags).map(([name, value]) => `--${name}=${String(value)}`)];
+    const child = inNetns(netns, () =>
+      spawn(join(root, "skiff"), args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] }),
+    );
+    const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
+    children.push({ child, ended });
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding("utf8").on("data", (text: string) => {
+        output += text.replace(/^/gm, `node-${number}: `);
+      });
+    await until(
+      `node-${number} to be ready`,
+      () => {
+        if (child.exitCode !== null) throw new Error(`node-${number} ended`);
+        return output.includes(`node-${number}: ready`);
+      },
+      120_000,
+    );
+    return { netns, dataDir };
+  };
+
+  const first = await startNode(1, ["up", "--https-port=6443", "--service-cidr=10.43.0.0/16,fd43::/112"]);
+  const inFirst = (command: string, ...args: string[]) => inNetns(first.netns, () => run(command, args));
+  const skiff = join(root, "skiff");
+  const { stdout: token } = await inFirst(skiff, "token", "create", "--data-dir", first.dataDir);
+  await startNode(2, ["agent", "--server=https://192.0.1.2:6443", `--token=${token.trim()}`]);
+
+  const kubectl = async (...args: string[]) =>
+    (await inFirst("kubectl", "--kubeconfig", join(first.dataDir, "admin.kubeconfig"), ...args)).stdout;
+  const apply = async (manifest: string) => {
+    writeFileSync(join(dir, "manifest.yaml"), manifest);
+    await kubectl("apply", "-f", join(dir, "manifest.yaml"));
+  };
+  const said = async (name: string, node: number, command: string) => {
+    await apply(client(name, node, command));
+    const phase = () => kubectl("get", "pod", name, "-o", "jsonpath={.status.phase}");
+    await until(`${name} to end`, async () => /Succeeded|Failed/.test(await phase()), 90_000);
+    const message = "jsonpath={.status.containerStatuses[0].state.terminated.message}";
+    return (await kubectl("get", "pod", name, "-o", message)).trim();
+  };
+  await apply([1, 2].map(podOf).join("") + service);
+  await kubectl("wait", "--for=condition=Ready", "pod", "-l", "app=web", "--timeout=120s");
+  const list = async (kind: string, name: string, path: string) =>
+    (await kubectl("get", kind, name, "-o", `jsonpath={${path}}`)).split(" ");
+  const [, six = ""] = await list("pod", "web-2", ".status.podIPs[*].ip");
+  t.match(six, /^fd42::?/, "a pod has an address of each family");
+  t.match(await list("node", "node-2", ".spec.podCIDRs[*]"), [/^10\.42\./, /^fd42:/]);
+  const [, serviceSix = ""] = await list("service", "web", ".spec.clusterIPs[*]");
+  t.match(serviceSix, /^fd43::/, "and so has a service");
+
+  for (const [node, other] of [
+    [1, 2],
+    [2, 1],
+  ] as const) {
+    const [four = "", far = ""] = await list("pod", `web-${other}`, ".status.podIPs[*].ip");
+    const draws = (url: string) => Array.from({ length: 20 }, () => `wget -qO- http://${url}`).join("; ");
+    const answers = await said(
+      `ask-${node}`,
+      node,
+      `wget -qO- http://${four}:8080; wget -qO- http://[${far}]:8080; ${draws(`[${serviceSix}]`)}; ${draws("web")}`,
+    );
+    const names = answers.split("\n");
+    t.same(names.slice(0, 2), [`web-${other}`, `web-${other}`], `by either address from node-${node}`);
+    t.same(
+      [...new Set(names.slice(2, 22))].sort(),
+      ["web-1", "web-2"],
+      `by the service's IPv6 address from node-${node}`,
+    );
+    t.same([...new Set(names.slice(22))].sort(), ["web-1", "web-2"], `by name from node-${node}`);
+  }
+  t.match(await said("names", 2, "nslookup -type=AAAA web.default.svc.cluster.local fd43::a"), serviceSix);
+});
