@@ -1,8 +1,9 @@
-// Preloaded under Deno: tap recognises V8 call sites by their constructor's name, which Deno leaves empty.
+// Preloaded under Deno: tap recognises V8 call sites by their constructor's name, and Deno's have none of their own.
 
 const original = Error.prepareStackTrace;
 Error.prepareStackTrace = (_error, sites) => sites;
 const [site] = new Error("probe").stack as unknown as object[];
 Error.prepareStackTrace = original;
-const constructor = site && Object.getPrototypeOf(site)?.constructor;
-if (constructor && constructor.name !== "CallSite") Object.defineProperty(constructor, "name", { value: "CallSite" });
+class CallSite {}
+// On the prototype of call sites itself: what they inherit is Object, which must keep its name.
+if (site) Object.defineProperty(Object.getPrototypeOf(site), "constructor", { value: CallSite, configurable: true });
