@@ -2,7 +2,8 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
 import * as cri from "../../cri/api/gen/runtime.js";
@@ -115,6 +116,42 @@ t.test("nativeRuntime() tells exits that happened while nobody was there", { ski
     (await native.current().runtime.containerStatus({ containerId, verbose: false }, call)).status;
   t.match(await status(exits), { state: cri.ContainerState.CONTAINER_EXITED, exitCode: 42, reason: "Error" });
   t.match(await status(grows), { state: cri.ContainerState.CONTAINER_EXITED, exitCode: 137, reason: "OOMKilled" });
+});
+
+t.test("nativeRuntime() may be closed while a conmon still holds the stream of its complaints", { skip }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "sn-conmon-"));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const conmon = join(folder, "conmon");
+  const held = join(folder, "held");
+  // A child of its that keeps the stream until the file is gone; this happens with conmon itself for a moment after each start.
+  const hold = `while [ -e ${held} ]; do sleep 0.05; done`;
+  writeFileSync(conmon, `#!/bin/sh\n(${hold}) >/dev/null 3>&- 4>&- &\nexec /usr/bin/conmon "$@"\n`, { mode: 0o755 });
+  writeFileSync(held, "");
+  const native = await startNative(t, { changes: { conmon } });
+  t.teardown(() => rmSync(held, { force: true }));
+  const config = cri.PodSandboxConfig.create({
+    metadata: { name: "held", uid: "held", namespace: "test", attempt: 0 },
+    logDirectory: join(native.dir, "logs"),
+    linux: {},
+  });
+  const { runtime } = native.current();
+  const { podSandboxId } = await runtime.runPodSandbox(cri.RunPodSandboxRequest.create({ config }), call);
+  const request = cri.CreateContainerRequest.create({
+    podSandboxId,
+    sandboxConfig: config,
+    config: {
+      metadata: { name: "main", attempt: 0 },
+      image: { image: "skiff.test/busybox:1" },
+      command: ["sleep", "1000"],
+      logPath: "main.log",
+      linux: {},
+    },
+  });
+  const { containerId } = await runtime.createContainer(request, call);
+  await runtime.startContainer({ containerId }, call);
+  await native.reopen();
+  const { status } = await native.current().runtime.containerStatus({ containerId, verbose: false }, call);
+  t.equal(status?.state, cri.ContainerState.CONTAINER_RUNNING, "and finds its container again");
 });
 
 t.test("nativeRuntime() finds its pods dead after a reboot, and lets them go", { skip }, async (t) => {

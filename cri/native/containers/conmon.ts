@@ -59,7 +59,8 @@ export async function launch(native: Native, record: ContainerRecord): Promise<L
     libc.close(start.readEnd);
     libc.close(start.writeEnd);
   }
-  const said = gather(await errors.socket, 64 * 1024);
+  // Read to its end whatever happens, and asked for only after a failure: when this runtime closes meanwhile, it ends early, and nobody asks.
+  const said = gather(await errors.socket, 64 * 1024).catch(() => Buffer.alloc(0));
   const told = await firstLine(await sync.socket);
   // The process we started ends as soon as its child stands by itself.
   await reaped(pid);
