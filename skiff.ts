@@ -284,7 +284,7 @@ async function up(settings: Settings, { log, signal }: CommandContext): Promise<
       import("./agent/assemble/node-config.ts"),
     ]);
   const nodeName = nodeNameFrom(settings);
-  const instance = await openInstance(settings);
+  const instance = await openInstance(settings, log);
   checkPluginSettings(settings, instance.userPlugins);
   const common = { settings, userPlugins: instance.userPlugins, log, clock: systemClock };
   const server = await openServer({ ...common, nodeName, hasNode: true }, { signal });

@@ -12,7 +12,7 @@ import { openNode } from "./node.ts";
 /** Runs until it is stopped. */
 export async function agentCommand(settings: Settings, { log, signal }: CommandContext): Promise<void> {
   const startedAt = performance.now();
-  const instance = await openInstance(settings);
+  const instance = await openInstance(settings, log);
   const nodeName = nodeNameFrom(settings);
   const membership = await openMembership(settings, nodeName, log, systemClock, { signal });
   const { userPlugins } = instance;

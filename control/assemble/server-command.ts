@@ -11,7 +11,7 @@ import { openServer } from "./server.ts";
 /** Runs until it is stopped. */
 export async function serverCommand(settings: Settings, { log, signal }: CommandContext): Promise<void> {
   const startedAt = performance.now();
-  const instance = await openInstance(settings);
+  const instance = await openInstance(settings, log);
   const { userPlugins } = instance;
   checkPluginSettings(settings, userPlugins);
   const opened = await openServer(

@@ -1,8 +1,10 @@
 // What every way to run the program has in common: the data dir taken for this process, the user's own plugins, and telling when it is ready.
 
 import type { Clock } from "./clock.ts";
+import type { Log } from "./log.ts";
 import { claimDataDir } from "./platform/data-dir.ts";
 import { keepServiceManagerTold } from "./platform/notify.ts";
+import { handleStrayErrors } from "./platform/stray-errors.ts";
 import type { AnyPlugin } from "./plugin.ts";
 import { refuseUnknownKinds } from "./plugin-sides.ts";
 import type { Settings } from "./settings.ts";
@@ -13,8 +15,9 @@ export interface Instance {
   release(): void;
 }
 
-/** Takes the data dir, so that no second process may, and loads the user's plugins. */
-export async function openInstance(settings: Settings): Promise<Instance> {
+/** Takes the data dir, so that no second process may, and loads the user's plugins. Once a process: from here on it is to stay. */
+export async function openInstance(settings: Settings, log: Log): Promise<Instance> {
+  handleStrayErrors(log);
   const lock = await claimDataDir(String(settings["data-dir"]));
   const userPlugins = await loadUserPlugins((settings.plugins as readonly string[] | undefined) ?? [], process.cwd());
   refuseUnknownKinds(userPlugins);
