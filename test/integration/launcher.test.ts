@@ -23,13 +23,12 @@ function freshBox(t: { teardown(then: () => void): void }, standIns: Record<stri
     writeFileSync(join(bin, name), `#!/bin/sh\n${script}\n`);
     chmodSync(join(bin, name), 0o755);
   }
+  const env = { PATH: `${bin}:/usr/bin:/bin`, HOME: dir };
   return {
     dir: join(dir, "skiff"),
+    env,
     run(...args: string[]) {
-      const result = spawnSync(join(dir, "skiff", "skiff"), args, {
-        encoding: "utf8",
-        env: { PATH: `${bin}:/usr/bin:/bin`, HOME: dir },
-      });
+      const result = spawnSync(join(dir, "skiff", "skiff"), args, { encoding: "utf8", env });
       return { code: result.status, stderr: result.stderr, stdout: result.stdout };
     },
   };
@@ -93,6 +92,22 @@ t.test("the launcher names the Debian packages that it cannot get, and the fix",
     setUpWithout(t, cutOff).stderr,
     /could not install .*: E: dpkg was interrupted.*\n {2}fix: dpkg --configure -a\n/,
   );
+});
+
+t.test("two set-ups at once install once", async (t) => {
+  const there = "#!/bin/sh\nexit 0";
+  const npm = [
+    "echo begun >> $HOME/npm-runs",
+    "sleep 0.5",
+    "mkdir -p node_modules/hono node_modules/.bin",
+    "touch node_modules/.bin/tsc",
+  ].join("\n");
+  const programs = ["runc", "conmon", "ip", "nft"].map((name) => [name, there]);
+  const box = freshBox(t, { npm, ...Object.fromEntries(programs) });
+  const command = `${join(box.dir, "skiff")} setup run & ${join(box.dir, "skiff")} setup run; wait $!`;
+  const { status, stderr } = spawnSync("sh", ["-c", command], { encoding: "utf8", env: box.env });
+  t.equal(status, 0, stderr);
+  t.equal(readFileSync(join(box.env.HOME, "npm-runs"), "utf8"), "begun\n");
 });
 
 t.test("the second set-up does nothing and needs no network", async (t) => {
