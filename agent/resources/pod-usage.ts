@@ -7,7 +7,7 @@ import type { Call } from "../../plugins/kit/call.ts";
 import { labels, podLogDir } from "../containers/identity.ts";
 import type { AgentPod } from "../pods/agent-pod.ts";
 import type { VolumeManager } from "../volumes/contract.ts";
-import { diskUsage } from "../volumes/disk-usage.ts";
+import { folderUsage } from "../../plugins/kit/platform/folder-usage.ts";
 import type { ContainerUse, PodUsage } from "./eviction-rank.ts";
 
 export interface PodUsageSources {
@@ -46,7 +46,7 @@ async function usageOf(
   for (const { attributes, memory, writableLayer } of stats) {
     const name = attributes?.labels[labels.containerName];
     if (!name) continue;
-    const logs = await diskUsage(`${podLogDir(logsDir, pod.metadata)}/${name}`);
+    const logs = await folderUsage(`${podLogDir(logsDir, pod.metadata)}/${name}`, call);
     const rootBytes = Number(writableLayer?.usedBytes?.value ?? 0n);
     inodes += logs.inodes + Number(writableLayer?.inodesUsed?.value ?? 0n);
     const memoryBytes = Number(memory?.workingSetBytes?.value ?? 0n);

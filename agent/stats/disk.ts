@@ -1,8 +1,9 @@
 // How much folders take on disk, kept for a while: a walk is slow, and nobody needs it to the second.
 
-import { lstat, readdir, statfs } from "node:fs/promises";
-import { join } from "node:path";
+import { statfs } from "node:fs/promises";
+import { uninterrupted } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
+import { folderUsage } from "../../plugins/kit/platform/folder-usage.ts";
 
 export interface DiskUse {
   readonly at: number;
@@ -22,7 +23,6 @@ export interface FileSystemUse {
 const keepMs = 60_000;
 // A walk may take this part of the time at most, however large the folder is.
 const walkShare = 20;
-const blockBytes = 512;
 
 interface Kept {
   use: DiskUse | undefined;
@@ -54,31 +54,12 @@ export class Disk {
 
   async #walk(path: string, kept: Kept): Promise<DiskUse> {
     const startedAt = this.#clock.monotonic();
-    const counted = await count(path);
+    const counted = await folderUsage(path, uninterrupted);
     const endedAt = this.#clock.monotonic();
     kept.use = { at: this.#clock.now(), ...counted };
     kept.until = endedAt + Math.max(keepMs, (endedAt - startedAt) * walkShare);
     kept.walking = undefined;
     return kept.use;
-  }
-}
-
-async function count(path: string): Promise<{ bytes: number; inodes: number }> {
-  try {
-    const found = await lstat(path);
-    let bytes = found.blocks * blockBytes;
-    let inodes = 1;
-    if (found.isDirectory()) {
-      for (const name of await readdir(path)) {
-        const below = await count(join(path, name));
-        bytes += below.bytes;
-        inodes += below.inodes;
-      }
-    }
-    return { bytes, inodes };
-  } catch {
-    // What vanishes meanwhile, or is not ours to read, counts as nothing.
-    return { bytes: 0, inodes: 0 };
   }
 }
 

@@ -3,7 +3,7 @@
 import type { Call } from "../../plugins/kit/call.ts";
 import type { VolumeUsage } from "../../plugins/kit/volume.ts";
 import type { AgentPod } from "../pods/agent-pod.ts";
-import type { DiskUsage } from "./disk-usage.ts";
+import type { FolderUsage } from "../../plugins/kit/platform/folder-usage.ts";
 
 export interface MountedVolume {
   /** The directory, file or device on the host that stands for the volume. */
@@ -48,7 +48,7 @@ export interface VolumeManager {
   /** Bytes that the pod's emptyDir volumes on disk use and their limits: over a limit, the pod is evicted. */
   overLimit(pod: AgentPod, call: Call): Promise<{ volume: string; usedBytes: number; limitBytes: number } | undefined>;
   /** What the pod's volumes take on the node's own disk: emptyDir on disk and config maps. */
-  localUsage(pod: AgentPod, call: Call): Promise<DiskUsage>;
+  localUsage(pod: AgentPod, call: Call): Promise<FolderUsage>;
   /** A pod that already ran when the agent started: what it has mounted is known and kept fresh again. Does not wait. */
   adopt(pod: AgentPod): void;
   /** The pod as its source has it now: content that shows its labels, annotations or resources follows. */

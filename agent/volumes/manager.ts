@@ -14,7 +14,7 @@ import { parseQuantity, quantityValue } from "../../plugins/kit/quantity.ts";
 import type { VolumeMountRequest, VolumePlugin, VolumeUsage } from "../../plugins/kit/volume.ts";
 import { type AgentPod, podName } from "../pods/agent-pod.ts";
 import type { MountedVolume, SubPathRequest, VolumeManager } from "./contract.ts";
-import { type DiskUsage, diskUsage } from "./disk-usage.ts";
+import { type FolderUsage, folderUsage } from "../../plugins/kit/platform/folder-usage.ts";
 import type { GrowingVolume, VolumeGrowth } from "./growth.ts";
 import { PodDirectories } from "./pod-directories.ts";
 import { resolveVolume } from "./resolve.ts";
@@ -227,26 +227,30 @@ class PodVolumes implements VolumeManager {
     return [...new Set([...this.#mounting.values()].flatMap((state) => state.attached))].sort();
   }
 
-  async overLimit(pod: AgentPod): Promise<{ volume: string; usedBytes: number; limitBytes: number } | undefined> {
+  async overLimit(
+    pod: AgentPod,
+    call: Call,
+  ): Promise<{ volume: string; usedBytes: number; limitBytes: number } | undefined> {
     for (const volume of pod.spec.volumes ?? []) {
       const limit = volume.emptyDir?.sizeLimit;
       if (limit === undefined || volume.emptyDir?.medium === "Memory") continue;
       const limitBytes = Number(quantityValue(parseQuantity(limit)));
-      const { bytes: usedBytes } = await diskUsage(
+      const { bytes: usedBytes } = await folderUsage(
         this.#directories.volume(pod.metadata.uid, "kubernetes.io/empty-dir", volume.name),
+        call,
       );
       if (limitBytes > 0 && usedBytes > limitBytes) return { volume: volume.name, usedBytes, limitBytes };
     }
     return undefined;
   }
 
-  async localUsage(pod: AgentPod): Promise<DiskUsage> {
+  async localUsage(pod: AgentPod, call: Call): Promise<FolderUsage> {
     const usage = { bytes: 0, inodes: 0 };
     for (const { name, emptyDir, configMap } of pod.spec.volumes ?? []) {
       const isOnDisk = emptyDir ? !emptyDir.medium : configMap !== undefined;
       if (!isOnDisk) continue;
       const pluginName = emptyDir ? "kubernetes.io/empty-dir" : "kubernetes.io/configmap";
-      const own = await diskUsage(this.#directories.volume(pod.metadata.uid, pluginName, name));
+      const own = await folderUsage(this.#directories.volume(pod.metadata.uid, pluginName, name), call);
       usage.bytes += own.bytes;
       usage.inodes += own.inodes;
     }
