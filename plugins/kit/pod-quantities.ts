@@ -1,7 +1,6 @@
 // Exact amounts for limits and quotas: quantities of a list, and what a pod as a whole asks for.
 
-import { isRestartableInit } from "./pod-requests.ts";
-import type { PodSpec } from "./objects/types.ts";
+import type { Container, PodSpec } from "./objects/types.ts";
 import { addQuantity, compareQuantity, parseQuantity, type Quantity } from "./quantity.ts";
 
 export type Amounts = Map<string, Quantity>;
@@ -12,7 +11,14 @@ export function amountsFor(quantities: Readonly<Record<string, string | number>>
   return amounts;
 }
 
-/** Containers and sidecars together, or the hungriest moment of initialisation, whichever is more; with the overhead. */
+export function isRestartableInit(container: Container): boolean {
+  return container.restartPolicy === "Always";
+}
+
+/**
+ * Containers and sidecars together, or the hungriest moment of initialisation (the largest init container beside the sidecars started
+ * before it), whichever is more; what the pod as a whole declares stands instead; with the overhead.
+ */
 export function podQuantities(spec: PodSpec, field: "requests" | "limits"): Amounts {
   const read = (resources: { requests?: unknown; limits?: unknown } | undefined) =>
     amountsFor(resources?.[field] as Record<string, string> | undefined);
@@ -32,6 +38,8 @@ export function podQuantities(spec: PodSpec, field: "requests" | "limits"): Amou
     }
   }
   raise(total, initial);
+  for (const [name, amount] of read((spec as { resources?: Container["resources"] }).resources))
+    total.set(name, amount);
   for (const [name, amount] of amountsFor(spec.overhead as Record<string, string> | undefined)) {
     if (field === "requests" || total.has(name)) add(total, new Map([[name, amount]]));
   }

@@ -3,7 +3,7 @@
 
 import { Fault } from "../../../plugins/kit/fault.ts";
 import type { Container, Pod } from "../../../plugins/kit/objects/types.ts";
-import { isRestartableInit } from "../../../plugins/kit/pod-requests.ts";
+import { isRestartableInit } from "../../../plugins/kit/pod-quantities.ts";
 import { parseQuantity, quantityMilli } from "../../../plugins/kit/quantity.ts";
 import { readyCondition } from "../pods/pod-facts.ts";
 import type { PodMetrics } from "./objects.ts";
