@@ -183,7 +183,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   remotes.start();
   const registered = keepRegistered(services, call);
   const sorted = keepBootstrap(services, informers, call);
-  await Promise.all([registered.first, sorted.first]);
+  await Promise.all([registered.settled(), sorted.settled()]);
   const metricsAnswer = ({ path }: ApiRequest) =>
     path === "/metrics"
       ? textAnswer(

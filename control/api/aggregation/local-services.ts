@@ -3,6 +3,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { Call } from "../../../plugins/kit/call.ts";
+import { type Settler, settler } from "../../../plugins/kit/settler.ts";
 import { type ApiService, apiServiceRef, localCondition } from "../../resources/registration/types.ts";
 import { timestamp } from "../lifecycle.ts";
 import type { Services } from "../scope.ts";
@@ -40,24 +41,13 @@ export function groupPriorityOf(group: string): number {
   return groupPriorities[group] ?? customPriority.group;
 }
 
-/** Does so now and after every change of what is served; one at a time. `settled` resolves when nothing is under way. */
-export function keepRegistered(services: Services, call: Call): { first: Promise<void>; settled(): Promise<void> } {
-  let work = Promise.resolve();
-  let isWanted = false;
-  const again = () => {
-    if (isWanted) return;
-    isWanted = true;
-    work = work.then(async () => {
-      isWanted = false;
-      if (call.signal.aborted) return;
-      await register(services, call).catch((error: unknown) => {
-        if (!call.signal.aborted) services.log.error({ err: error }, "cannot write the APIServices of this server");
-      });
-    });
-  };
-  services.registry.onVersions = again;
-  again();
-  return { first: work, settled: () => work };
+/** Does so now and after every change of what is served. */
+export function keepRegistered(services: Services, call: Call): Settler {
+  const onError = (error: unknown) => services.log.error({ err: error }, "cannot write the APIServices of this server");
+  const work = settler(() => register(services, call), onError, call);
+  services.registry.onVersions = () => work.again();
+  work.again();
+  return work;
 }
 
 /** Brings the objects in line with what is served now. */

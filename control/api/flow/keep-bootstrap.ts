@@ -4,6 +4,7 @@
 import { randomUUID } from "node:crypto";
 import type { Call } from "../../../plugins/kit/call.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import { type Settler, settler } from "../../../plugins/kit/settler.ts";
 import { isSameSpec } from "../../resources/flow-control/mandatory.ts";
 import type { Informers } from "../../storage/cache-informer.ts";
 import { timestamp } from "../lifecycle.ts";
@@ -13,29 +14,14 @@ import { type FlowSchema, flowSchemaRef, priorityLevelRef } from "./types.ts";
 
 const autoUpdate = "apf.kubernetes.io/autoupdate-spec";
 
-/** Does so now and after every change. `settled` resolves when nothing is under way. */
-export function keepBootstrap(
-  services: Services,
-  informers: Informers,
-  call: Call,
-): { first: Promise<void>; settled(): Promise<void> } {
-  let work = Promise.resolve();
-  let isWanted = false;
-  const again = () => {
-    if (isWanted) return;
-    isWanted = true;
-    work = work.then(async () => {
-      isWanted = false;
-      if (call.signal.aborted) return;
-      await settle(services, call).catch((error: unknown) => {
-        if (!call.signal.aborted) services.log.error({ err: error }, "cannot write flow schemas and priority levels");
-      });
-    });
-  };
-  again();
-  informers.for(flowSchemaRef).onEvent(again);
-  informers.for(priorityLevelRef).onEvent(again);
-  return { first: work, settled: () => work };
+/** Does so now and after every change. */
+export function keepBootstrap(services: Services, informers: Informers, call: Call): Settler {
+  const onError = (error: unknown) =>
+    services.log.error({ err: error }, "cannot write flow schemas and priority levels");
+  const work = settler(() => settle(services, call), onError, call);
+  work.again();
+  for (const ref of [flowSchemaRef, priorityLevelRef]) informers.for(ref).onEvent(() => work.again());
+  return work;
 }
 
 async function settle(services: Services, call: Call): Promise<void> {
