@@ -8,6 +8,7 @@ import { watchClock } from "../node/clock-watch.ts";
 import { NodeLease } from "../node/lease.ts";
 import { keepRunning } from "../node/daemons.ts";
 import type { AgentPod } from "../pods/agent-pod.ts";
+import { nodeSubject } from "../pods/recorder.ts";
 import { removeLeftovers } from "../pods/leftovers.ts";
 import { watchApi } from "../sources/api-pods.ts";
 import { referencedBy, slim } from "../sources/checkpoint.ts";
@@ -64,6 +65,7 @@ export function runParts(base: AgentBase, parts: AgentParts, onNode?: (node: Nod
   });
   if (sourceNames.length === 0) start("clean-up", cleanUp());
 
+  base.recorder.event(nodeSubject(config.nodeName), "Normal", "Starting", "Starting kubelet.");
   runManifests(base, sources, start);
   start("pleg", pleg.run(call));
   start("statuses", statuses.run(call));
@@ -95,8 +97,7 @@ export function runParts(base: AgentBase, parts: AgentParts, onNode?: (node: Nod
 function runManifests({ config, recorder, clock, log, stop }: AgentBase, sources: PodSources, start: Start): void {
   const trouble = (message: string) => {
     log.error({}, message);
-    const node = { apiVersion: "v1", kind: "Node", metadata: { name: config.nodeName, uid: config.nodeName } };
-    recorder.event(node, "Warning", "InvalidManifest", message);
+    recorder.event(nodeSubject(config.nodeName), "Warning", "InvalidManifest", message);
   };
   const manifest = { nodeName: config.nodeName, clock, log, onTrouble: trouble };
   if (config.manifestDir) {

@@ -13,6 +13,7 @@ import type { Log } from "../../plugins/kit/log.ts";
 import { networkProblems } from "../../plugins/kit/net/preflight.ts";
 import { nodeContextKind, openNodeContext } from "../../plugins/kit/node-context.ts";
 import type { AnyPlugin } from "../../plugins/kit/plugin.ts";
+import { nodeSubject } from "../pods/recorder.ts";
 
 export interface NetworkServices {
   readonly nodeName: string;
@@ -28,7 +29,7 @@ export interface NetworkServices {
 
 /** Tells what this kernel lacks for the network, with the fix, in the log and as events of the node; nothing waits for it. */
 function tellProblems(nodeName: string, recorder: EventRecorder, log: Log, call: Call): void {
-  const node = { apiVersion: "v1", kind: "Node", metadata: { name: nodeName, uid: nodeName } };
+  const node = nodeSubject(nodeName);
   networkProblems(call).then(
     (problems) => {
       for (const { problem, fix } of problems) {

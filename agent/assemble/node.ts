@@ -26,6 +26,7 @@ import { agentConfig } from "../config/agent-config.ts";
 import { nodeAddresses } from "../node/addresses.ts";
 import { tuningFrom } from "../config/agent-settings.ts";
 import { isMachineStopping } from "../node/shutdown.ts";
+import { shutdownGroups } from "../resources/shutdown.ts";
 import { networkPlugins, removeNetworkServices } from "./network.ts";
 import { nodeConfigFrom } from "./node-config.ts";
 import { endContainers, ownSandboxes } from "./own-pods.ts";
@@ -36,6 +37,8 @@ import { openNodeStats } from "./stats.ts";
 
 /** What containers get to end when the machine goes down and nothing else was said. */
 const goingDownGraceSeconds = 20;
+/** For what a node does around the ends of its pods: the groups themselves keep to their own time. */
+const shutdownSlackSeconds = 2;
 /** What links have unless somebody says otherwise. */
 const commonMtu = 1500;
 
@@ -192,11 +195,12 @@ export async function openNode(options: NodeOptions): Promise<RunningNode> {
       await working;
       await servers.close();
       const installed = agent.plugins.all(daemonKind);
-      const graceMs = config.shutdownGraceSeconds * 1000;
+      const graceSeconds = shutdownGroups(config).reduce((sum, { seconds }) => sum + seconds, 0);
       const isTrial = settings["stop-pods-on-exit"] === true;
       const isGoingDown = !isTrial && (await isMachineStopping(call));
       if (isTrial) await agent.stopPods(within(trialGraceMs, call));
-      else if (graceMs > 0 && isGoingDown) await agent.shutDown(within(graceMs, call)).catch(() => {});
+      else if (graceSeconds > 0 && isGoingDown)
+        await agent.shutDown(within((graceSeconds + shutdownSlackSeconds) * 1000, call)).catch(() => {});
       await agent.close();
       // Left to itself, the machine would wait a minute and a half for them, and cut them off.
       if (isGoingDown) await endOwnContainers(call).catch(() => {});

@@ -4,7 +4,7 @@ import { hostname } from "node:os";
 import { Fault } from "../../plugins/kit/fault.ts";
 import type { Taint } from "../../plugins/kit/objects/types.ts";
 import { parseQuantity, quantityValue } from "../../plugins/kit/quantity.ts";
-import type { SoftThreshold } from "./soft-eviction.ts";
+import { defaultThresholds, type Threshold } from "./eviction-thresholds.ts";
 
 export interface AgentConfig {
   readonly nodeName: string;
@@ -50,21 +50,26 @@ export interface AgentConfig {
   readonly cpuManager: "none" | "static";
   /** CPUs that pods never get for themselves under the static policy. */
   readonly reservedCpus: string;
+  /** What pods get when the machine goes down, and what of it is for critical ones; 0 leaves them to run again afterwards. */
   readonly shutdownGraceSeconds: number;
+  readonly shutdownGraceCriticalSeconds: number;
+  /** In place of both. */
+  readonly shutdownGraceByPriority: readonly ShutdownGroup[];
+}
+
+/** Pods of at least this priority, and of less than the next group's. */
+export interface ShutdownGroup {
+  readonly priority: number;
+  readonly seconds: number;
 }
 
 export interface EvictionConfig {
-  readonly memoryBytes: bigint;
-  /** Fractions of the file systems. */
-  readonly nodeFsAvailable: number;
-  readonly imageFsAvailable: number;
-  readonly inodesFree: number;
-  /** Fraction of process ids that must stay free. */
-  readonly pidAvailable: number;
-  /** Crossed for a while, they end pods gently. */
-  readonly soft: readonly SoftThreshold[];
+  /** The hard ones first. */
+  readonly thresholds: readonly Threshold[];
   /** The most that a pod which is ended gently is given. */
   readonly maxPodGraceSeconds: number;
+  /** Pressure stays told for so long after it was last seen. */
+  readonly pressureMs: number;
 }
 
 export interface ImageGcConfig {
@@ -90,15 +95,7 @@ const defaults: AgentConfig = {
   podPids: 4096,
   systemReserved: {},
   kubeReserved: {},
-  eviction: {
-    memoryBytes: 100n << 20n,
-    nodeFsAvailable: 0.1,
-    imageFsAvailable: 0.15,
-    inodesFree: 0.05,
-    pidAvailable: 0.02,
-    soft: [],
-    maxPodGraceSeconds: 0,
-  },
+  eviction: { thresholds: defaultThresholds, maxPodGraceSeconds: 0, pressureMs: 300_000 },
   kubeletPort: 10_250,
   readOnlyPort: 0,
   healthzPort: 0,
@@ -117,6 +114,8 @@ const defaults: AgentConfig = {
   cpuManager: "none",
   reservedCpus: "",
   shutdownGraceSeconds: 0,
+  shutdownGraceCriticalSeconds: 0,
+  shutdownGraceByPriority: [],
 };
 
 /** Defaults for what is left out; Fault `invalid` that names the setting. */
@@ -130,6 +129,15 @@ export function agentConfig(given: Partial<AgentConfig>): AgentConfig {
   if (config.maxPods < 1) throw wrong("max-pods", "at least 1 is needed");
   if (config.imageGc.lowPercent > config.imageGc.highPercent) {
     throw wrong("image-gc-low-threshold", "it must not be greater than image-gc-high-threshold");
+  }
+  if (config.shutdownGraceCriticalSeconds > config.shutdownGraceSeconds) {
+    throw wrong("shutdown-grace-period-critical-pods", "it is a part of shutdown-grace-period and cannot be longer");
+  }
+  if (config.shutdownGraceByPriority.length > 0 && config.shutdownGraceSeconds > 0) {
+    throw wrong(
+      "shutdown-grace-period-by-pod-priority",
+      "it takes the place of shutdown-grace-period: give one of them",
+    );
   }
   for (const [setting, list] of [
     ["system-reserved", config.systemReserved],

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { Fault } from "../../plugins/kit/fault.ts";
 import { parseQuantity, quantityValue } from "../../plugins/kit/quantity.ts";
 import type { Setting, Settings } from "../../plugins/kit/settings.ts";
-import { softThresholds } from "./soft-eviction.ts";
-import { type AgentConfig, agentConfig } from "./agent-config.ts";
+import { durationOf, evictionThresholds } from "./eviction-thresholds.ts";
+import { type AgentConfig, agentConfig, type ShutdownGroup } from "./agent-config.ts";
 
 export const tuningSettings: readonly Setting[] = [
   { name: "system-reserved", type: "list", value: "cpu=…", help: "resources that pods do not get" },
@@ -68,6 +68,12 @@ export const tuningSettings: readonly Setting[] = [
   { name: "container-log-max-size", type: "text", default: "10Mi", help: "size at which a container's log is rotated" },
   { name: "container-log-max-files", type: "number", default: 5, help: "log files kept for each container" },
   {
+    name: "eviction-hard",
+    type: "list",
+    value: "signal<amount",
+    help: "thresholds that end pods at once, such as nodefs.available<10%; 0 switches one off, the others keep their defaults",
+  },
+  {
     name: "eviction-soft",
     type: "list",
     value: "signal<amount",
@@ -80,7 +86,25 @@ export const tuningSettings: readonly Setting[] = [
     default: 0,
     help: "the most seconds that a pod which is ended gently is given",
   },
-  { name: "eviction-memory", type: "text", default: "100Mi", help: "free memory below which pods are evicted" },
+  {
+    name: "eviction-minimum-reclaim",
+    type: "list",
+    value: "signal=amount",
+    help: "how much more than its threshold is freed of something that ran short, such as imagefs.available=2Gi",
+  },
+  {
+    name: "eviction-pressure-transition-period",
+    type: "text",
+    default: "5m",
+    value: "1m30s",
+    help: "how long the node tells of pressure after it was last seen",
+  },
+  {
+    name: "eviction-memory",
+    type: "text",
+    default: "100Mi",
+    help: "free memory below which pods are evicted; short for eviction-hard memory.available",
+  },
   {
     name: "host-devices",
     type: "mapping",
@@ -119,6 +143,18 @@ export const tuningSettings: readonly Setting[] = [
     default: 0,
     help: "seconds that pods get when the machine shuts down",
   },
+  {
+    name: "shutdown-grace-period-critical-pods",
+    type: "number",
+    default: 0,
+    help: "seconds of shutdown-grace-period that are kept for critical pods, which go last",
+  },
+  {
+    name: "shutdown-grace-period-by-pod-priority",
+    type: "list",
+    value: "priority=seconds",
+    help: "seconds for pods from each priority on, the lowest first, in place of shutdown-grace-period",
+  },
 ];
 
 const mainDataDir = "/var/lib/skiff";
@@ -138,6 +174,8 @@ export function tuningFrom(settings: Settings, cgroupRoot: string): Partial<Agen
     const said = text(name);
     return said === undefined ? otherwise : quantityValue(parseQuantity(said));
   };
+  const memory = text("eviction-memory");
+  const transition = text("eviction-pressure-transition-period");
   // Said to be empty, there is none.
   const pluginDir = (setting: string, name: string) =>
     (text(setting) ?? defaultPluginDir(text("data-dir") ?? mainDataDir, name)) || undefined;
@@ -161,10 +199,14 @@ export function tuningFrom(settings: Settings, cgroupRoot: string): Partial<Agen
       maxFiles: number("container-log-max-files", containerLogs.maxFiles),
     },
     eviction: {
-      ...eviction,
-      memoryBytes: bytes("eviction-memory", eviction.memoryBytes),
-      soft: softThresholds(list("eviction-soft"), list("eviction-soft-grace-period")),
+      thresholds: evictionThresholds({
+        hard: [...(memory === undefined ? [] : [`memory.available<${memory}`]), ...list("eviction-hard")],
+        soft: list("eviction-soft"),
+        softGracePeriods: list("eviction-soft-grace-period"),
+        minimumReclaims: list("eviction-minimum-reclaim"),
+      }),
       maxPodGraceSeconds: number("eviction-max-pod-grace-period", eviction.maxPodGraceSeconds),
+      pressureMs: durationOf(transition ?? "5m", "eviction-pressure-transition-period"),
     },
     hostDevices: devicesOf(settings["host-devices"]),
     devicePluginDir: pluginDir("device-plugin-dir", "device-plugins"),
@@ -174,6 +216,8 @@ export function tuningFrom(settings: Settings, cgroupRoot: string): Partial<Agen
     cpuManager: text("cpu-manager-policy") === "static" ? "static" : "none",
     reservedCpus: text("reserved-cpus") ?? "",
     shutdownGraceSeconds: number("shutdown-grace-period", 0),
+    shutdownGraceCriticalSeconds: number("shutdown-grace-period-critical-pods", 0),
+    shutdownGraceByPriority: shutdownGroupsOf(list("shutdown-grace-period-by-pod-priority")),
   };
 }
 
@@ -185,6 +229,18 @@ function pairs(setting: string, list: readonly string[]): Record<string, string>
       return [item.slice(0, at), item.slice(at + 1)];
     }),
   );
+}
+
+function shutdownGroupsOf(texts: readonly string[]): ShutdownGroup[] {
+  return texts.map((text) => {
+    const [, priority, seconds] = /^(-?\d+)=(\d+)$/.exec(text) ?? [];
+    if (priority === undefined || seconds === undefined)
+      throw new Fault(
+        "invalid",
+        `Bad value for shutdown-grace-period-by-pod-priority: "${text}" is not of the form priority=seconds`,
+      );
+    return { priority: Number(priority), seconds: Number(seconds) };
+  });
 }
 
 function devicesOf(raw: unknown): Record<string, readonly string[]> {

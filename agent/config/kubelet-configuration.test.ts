@@ -2,6 +2,7 @@
 
 import t from "tap";
 import { agentConfig } from "./agent-config.ts";
+import { evictionThresholds } from "./eviction-thresholds.ts";
 import { kubeletConfiguration } from "./kubelet-configuration.ts";
 
 t.test("kubeletConfiguration() tells upstream's fields", async (t) => {
@@ -28,16 +29,21 @@ t.test("kubeletConfiguration() tells upstream's fields", async (t) => {
   });
 });
 
-t.test("kubeletConfiguration() tells soft thresholds with their grace", async (t) => {
+t.test("kubeletConfiguration() tells soft thresholds with their grace, and what is freed beyond them", async (t) => {
   const { eviction } = agentConfig({});
-  const soft = [
-    { signal: "memory.available", below: { amount: 300 << 20 }, graceMs: 90_000 },
-    { signal: "nodefs.available", below: { fraction: 0.15 }, graceMs: 3_600_000 },
-  ] as const;
-  const told = kubeletConfiguration(agentConfig({ eviction: { ...eviction, soft, maxPodGraceSeconds: 30 } }));
+  const thresholds = evictionThresholds({
+    hard: ["pid.available<0"],
+    soft: ["memory.available<300Mi", "nodefs.available<15%"],
+    softGracePeriods: ["memory.available=1m30s", "nodefs.available=1h"],
+    minimumReclaims: ["nodefs.available=1Gi"],
+  });
+  const told = kubeletConfiguration(agentConfig({ eviction: { ...eviction, thresholds, maxPodGraceSeconds: 30 } }));
+  t.notOk((told["evictionHard"] as Record<string, string>)["pid.available"], "switched off");
   t.match(told, {
     evictionSoft: { "memory.available": "300Mi", "nodefs.available": "15%" },
     evictionSoftGracePeriod: { "memory.available": "1m30s", "nodefs.available": "1h0m0s" },
     evictionMaxPodGracePeriod: 30,
+    evictionMinimumReclaim: { "nodefs.available": "1Gi" },
+    evictionPressureTransitionPeriod: "5m0s",
   });
 });

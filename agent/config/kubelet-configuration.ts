@@ -3,11 +3,11 @@
 
 import { join } from "node:path";
 import type { AgentConfig, EvictionConfig } from "./agent-config.ts";
-import type { SoftThreshold } from "./soft-eviction.ts";
+import type { Amount, Threshold } from "./eviction-thresholds.ts";
 
 export function kubeletConfiguration(config: AgentConfig): Record<string, unknown> {
   const { eviction, imageGc, containerLogs, manifestDir, manifestUrl } = config;
-  const grace = duration(config.shutdownGraceSeconds * 1000);
+  const { shutdownGraceByPriority: byPriority } = config;
   return {
     enableServer: true,
     ...(manifestDir ? { staticPodPath: manifestDir } : {}),
@@ -60,9 +60,8 @@ export function kubeletConfiguration(config: AgentConfig): Record<string, unknow
     contentType: "application/json",
     serializeImagePulls: config.parallelPulls === 1,
     maxParallelImagePulls: config.parallelPulls,
-    evictionHard: hard(eviction),
-    ...soft(eviction),
-    evictionPressureTransitionPeriod: "5m0s",
+    ...evictionOf(eviction),
+    evictionPressureTransitionPeriod: duration(eviction.pressureMs),
     enableControllerAttachDetach: true,
     makeIPTablesUtilChains: true,
     failSwapOn: false,
@@ -76,8 +75,16 @@ export function kubeletConfiguration(config: AgentConfig): Record<string, unknow
     configMapAndSecretChangeDetectionStrategy: "Watch",
     enforceNodeAllocatable: ["pods"],
     allowedUnsafeSysctls: config.allowedUnsafeSysctls,
-    shutdownGracePeriod: grace,
-    shutdownGracePeriodCriticalPods: "0s",
+    shutdownGracePeriod: duration(config.shutdownGraceSeconds * 1000),
+    shutdownGracePeriodCriticalPods: duration(config.shutdownGraceCriticalSeconds * 1000),
+    ...(byPriority.length > 0
+      ? {
+          shutdownGracePeriodByPodPriority: byPriority.map(({ priority, seconds }) => ({
+            priority,
+            shutdownGracePeriodSeconds: seconds,
+          })),
+        }
+      : {}),
     seccompDefault: config.seccompDefault,
     registerNode: config.registerNode,
     registerWithTaints: config.nodeTaints,
@@ -85,28 +92,28 @@ export function kubeletConfiguration(config: AgentConfig): Record<string, unknow
   };
 }
 
-function hard(eviction: EvictionConfig): Record<string, string> {
-  const inodes = percent(eviction.inodesFree);
+function evictionOf({ thresholds, maxPodGraceSeconds }: EvictionConfig): object {
+  const by = (list: readonly Threshold[], of: (one: Threshold) => string) =>
+    Object.fromEntries(list.map((one) => [one.signal, of(one)] as const));
+  const hard = thresholds.filter(({ graceMs }) => graceMs === undefined);
+  const soft = thresholds.filter(({ graceMs }) => graceMs !== undefined);
+  const reclaiming = thresholds.filter(({ minimumReclaim }) => minimumReclaim !== undefined);
   return {
-    "memory.available": bytes(Number(eviction.memoryBytes)),
-    "nodefs.available": percent(eviction.nodeFsAvailable),
-    "nodefs.inodesFree": inodes,
-    "imagefs.available": percent(eviction.imageFsAvailable),
-    "imagefs.inodesFree": inodes,
-    "pid.available": percent(eviction.pidAvailable),
+    evictionHard: by(hard, ({ below }) => amount(below)),
+    ...(soft.length > 0
+      ? {
+          evictionSoft: by(soft, ({ below }) => amount(below)),
+          evictionSoftGracePeriod: by(soft, ({ graceMs = 0 }) => duration(graceMs)),
+          evictionMaxPodGracePeriod: maxPodGraceSeconds,
+        }
+      : {}),
+    ...(reclaiming.length > 0
+      ? { evictionMinimumReclaim: by(reclaiming, ({ minimumReclaim }) => amount(minimumReclaim ?? { amount: 0 })) }
+      : {}),
   };
 }
 
-function soft({ soft: thresholds, maxPodGraceSeconds }: EvictionConfig): object {
-  if (thresholds.length === 0) return {};
-  const by = (of: (one: SoftThreshold) => string) =>
-    Object.fromEntries(thresholds.map((one) => [one.signal, of(one)] as const));
-  return {
-    evictionSoft: by(({ below }) => ("fraction" in below ? percent(below.fraction) : bytes(below.amount))),
-    evictionSoftGracePeriod: by(({ graceMs }) => duration(graceMs)),
-    evictionMaxPodGracePeriod: maxPodGraceSeconds,
-  };
-}
+const amount = (told: Amount) => ("fraction" in told ? percent(told.fraction) : bytes(told.amount));
 
 const percent = (fraction: number) => `${Number((fraction * 100).toFixed(3))}%`;
 

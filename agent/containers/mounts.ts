@@ -7,6 +7,7 @@ import type { Container, VolumeMount } from "../../plugins/kit/objects/types.ts"
 import type { AgentPod } from "../pods/agent-pod.ts";
 import type { MountedVolume, VolumeManager } from "../volumes/contract.ts";
 import { expand } from "../../plugins/kit/objects/expansion.ts";
+import { isRecursiveReadOnly } from "./recursive-read-only.ts";
 
 const propagations: Record<string, MountPropagation> = {
   None: MountPropagation.PROPAGATION_PRIVATE,
@@ -21,6 +22,8 @@ export interface MountFacts {
   readonly hostsFile: string | undefined;
   /** The file that takes the termination message; undefined without a path for it. */
   readonly messageFile: string | undefined;
+  /** The runtime can make what lies below a read-only mount read-only, too. */
+  readonly hasRecursiveReadOnly: boolean;
 }
 
 export async function mountsOf(
@@ -63,7 +66,7 @@ async function volumeMount(
     containerPath: mount.mountPath.startsWith("/") ? mount.mountPath : `/${mount.mountPath}`,
     readonly: readOnly,
     propagation: propagations[mount.mountPropagation ?? "None"] ?? MountPropagation.PROPAGATION_PRIVATE,
-    recursiveReadOnly: readOnly && mount.recursiveReadOnly === "Enabled",
+    recursiveReadOnly: isRecursiveReadOnly(mount, facts.hasRecursiveReadOnly),
   };
   if (volume.image) return Mount.create({ ...common, image: { image: volume.image.reference }, imageSubPath: subPath });
   const hostPath = subPath

@@ -5,8 +5,10 @@ import { type Image, ImageFsInfoRequest, ImageSpec, ListImagesRequest } from "..
 import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Log } from "../../plugins/kit/log.ts";
+import { Fault } from "../../plugins/kit/fault.ts";
 import type { ImageGcConfig } from "../config/agent-config.ts";
 import { fileSystem } from "../node/machine.ts";
+import type { EventSubject, Recorder } from "../pods/recorder.ts";
 
 const lookMs = 300_000;
 
@@ -48,6 +50,9 @@ export interface ImageGcOptions {
   readonly config: ImageGcConfig;
   readonly clock: Clock;
   readonly log: Log;
+  readonly recorder: Recorder;
+  /** Events are about it. */
+  readonly node: EventSubject;
   readonly fileSystem?: typeof fileSystem;
 }
 
@@ -60,11 +65,18 @@ export class ImageGc {
   }
 
   async run(call: Call): Promise<void> {
+    const { log, recorder, node } = this.#options;
+    let hasFailed = false;
     while (!call.signal.aborted) {
       try {
         await this.collect(call);
+        hasFailed = false;
       } catch (error) {
-        if (!call.signal.aborted) this.#options.log.debug({ err: error }, "cannot look for unused images");
+        if (call.signal.aborted) return;
+        log.warn({ err: error }, "cannot remove unused images");
+        // Once may be a passing trouble.
+        if (hasFailed) recorder.event(node, "Warning", "ImageGCFailed", (error as Error).message);
+        hasFailed = true;
       }
       await this.#options.clock.sleep(lookMs, call).catch(() => {});
     }
@@ -76,22 +88,27 @@ export class ImageGc {
     return imageFilesystems[0]?.fsId?.mountpoint;
   }
 
-  /** Looks once. True when something was removed. */
-  async collect(call: Call, options: { everything?: boolean } = {}): Promise<boolean> {
-    const { image, config, clock, log } = this.#options;
+  /** Looks once. Fault where the disk is nearly full and too little can be removed. */
+  async collect(call: Call, options: { everything?: boolean } = {}): Promise<void> {
+    const { image, config, clock, log, recorder, node } = this.#options;
     const { images } = await image.listImages(ListImagesRequest.create({}), call);
     const records = this.#records(images);
     const bytes = options.everything ? Infinity : await this.#excess(call);
     const remove = imagesToRemove(records, bytes, config, clock.monotonic());
+    let freed = 0;
     for (const id of remove) {
       try {
         await image.removeImage({ image: ImageSpec.create({ image: id }) }, call);
         log.info({ image: id }, "removed an unused image");
+        freed += records.find((record) => record.id === id)?.sizeBytes ?? 0;
       } catch (error) {
         log.warn({ image: id, err: error }, "cannot remove an image");
       }
     }
-    return remove.length > 0;
+    if (options.everything || freed >= bytes) return;
+    const message = `Failed to garbage collect required amount of images. Attempted to free ${Math.ceil(bytes)} bytes, but only found ${freed} bytes eligible to free.`;
+    recorder.event(node, "Warning", "FreeDiskSpaceFailed", message);
+    throw new Fault("unavailable", message);
   }
 
   /** Bytes above the low mark once the high mark is crossed. */
@@ -100,6 +117,11 @@ export class ImageGc {
     const dir = await this.directory(call);
     if (!dir) return 0;
     const { bytes, availableBytes } = (this.#options.fileSystem ?? fileSystem)(dir);
+    if (bytes === 0) {
+      const message = "invalid capacity 0 on image filesystem";
+      this.#options.recorder.event(this.#options.node, "Warning", "InvalidDiskCapacity", message);
+      throw new Fault("unavailable", message);
+    }
     const usedPercent = 100 - (availableBytes * 100) / bytes;
     if (usedPercent < config.highPercent) return 0;
     return (bytes * (100 - config.lowPercent)) / 100 - availableBytes;

@@ -12,7 +12,7 @@ import {
 } from "../../cri/api/gen/runtime.js";
 import { type Call, uninterrupted } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
+import { Fault, isFault } from "../../plugins/kit/fault.ts";
 import type { Container, Secret } from "../../plugins/kit/objects/types.ts";
 import type { AgentPod } from "../pods/agent-pod.ts";
 import { BackOff, formatDuration } from "../pods/back-off.ts";
@@ -50,7 +50,7 @@ export class ImageManager {
   readonly #options: ImageManagerOptions;
   readonly #backOff = new BackOff();
   readonly #lastFailure = new Map<string, { at: number; message: string }>();
-  readonly #pulls = new Map<string, Promise<string>>();
+  readonly #pulls = new Map<string, Promise<number>>();
   readonly #line: (() => void)[] = [];
   #pulling = 0;
 
@@ -65,6 +65,23 @@ export class ImageManager {
     sandbox: PodSandboxConfig | undefined,
     call: Call,
   ): Promise<PresentImage> {
+    try {
+      return await this.#ensure(pod, container, sandbox, call);
+    } catch (error) {
+      if (error instanceof StartFailure && !call.signal.aborted) {
+        const where = about(pod, container.name);
+        this.#options.recorder.event(pod, "Warning", "Failed", `Error: ${error.reason}`, where);
+      }
+      throw error;
+    }
+  }
+
+  async #ensure(
+    pod: AgentPod,
+    container: Container,
+    sandbox: PodSandboxConfig | undefined,
+    call: Call,
+  ): Promise<PresentImage> {
     const asked = container.image ?? "";
     const warn = (reason: string, message: string) => {
       this.#options.recorder.event(pod, "Warning", reason, message, about(pod, container.name));
@@ -73,8 +90,9 @@ export class ImageManager {
     try {
       reference = parseImage(asked);
     } catch (error) {
-      warn("InspectFailed", (error as Error).message);
-      throw new StartFailure("InvalidImageName", (error as Error).message, error);
+      const message = `Failed to apply default image tag "${asked}": ${(error as Error).message}`;
+      warn("InspectFailed", message);
+      throw new StartFailure("InvalidImageName", message, error);
     }
     const policy = container.imagePullPolicy ?? defaultPullPolicy(asked);
     const present = await this.#status(reference.name, call).catch((error: unknown) => {
@@ -123,41 +141,41 @@ export class ImageManager {
     }
     recorder.event(pod, "Normal", "Pulling", `Pulling image "${asked}"`, where);
     const startedAt = clock.monotonic();
+    let pulledMs: number;
     try {
-      await this.#pullOnce(pod, reference, sandbox, call);
+      pulledMs = await this.#pullOnce(pod, reference, sandbox, call);
     } catch (error) {
       if (call.signal.aborted) throw error;
       const why = (error as Error).message;
-      const message = `Failed to pull image "${asked}": ${why}`;
-      recorder.event(pod, "Warning", "Failed", message, where);
-      recorder.event(pod, "Warning", "Failed", "Error: ErrImagePull", where);
+      recorder.event(pod, "Warning", "Failed", `Failed to pull image "${asked}": ${why}`, where);
       const now = clock.now();
       this.#backOff.next(key, last?.at ?? now, now);
-      this.#lastFailure.set(key, { at: now, message: `ErrImagePull: ${why}` });
-      throw new StartFailure("ErrImagePull", why, error, now + this.#backOff.delay(key));
+      const { reason, message } = pullFailure(asked, why);
+      this.#lastFailure.set(key, { at: now, message: `${reason}: ${message}` });
+      throw new StartFailure(reason, message, error, now + this.#backOff.delay(key));
     }
     this.#lastFailure.delete(key);
     this.#backOff.reset(key);
     const image = await this.#status(reference.name, call);
-    const took = formatDuration(Math.round(clock.monotonic() - startedAt));
+    const [took, waited] = [pulledMs, clock.monotonic() - startedAt].map((ms) => formatDuration(Math.round(ms)));
     const size = image ? ` Image size: ${image.size} bytes.` : "";
     recorder.event(
       pod,
       "Normal",
       "Pulled",
-      `Successfully pulled image "${asked}" in ${took} (${took} including waiting).${size}`,
+      `Successfully pulled image "${asked}" in ${took} (${waited} including waiting).${size}`,
       where,
     );
     return image ? presentOf(image, reference.name) : { ref: reference.name, username: "" };
   }
 
-  /** Joins a pull of the same image that is under way. Giving up waiting does not end the pull: others may want it. */
+  /** Joins a pull of the same image that is under way, and says how long it took. Giving up waiting does not end it: others may want it. */
   async #pullOnce(
     pod: AgentPod,
     reference: ImageReference,
     sandbox: PodSandboxConfig | undefined,
     call: Call,
-  ): Promise<string> {
+  ): Promise<number> {
     let pull = this.#pulls.get(reference.name);
     if (!pull) {
       pull = this.#pullInLine(pod, reference, sandbox).finally(() => this.#pulls.delete(reference.name));
@@ -166,11 +184,14 @@ export class ImageManager {
     return orAborted(pull, call);
   }
 
-  async #pullInLine(pod: AgentPod, reference: ImageReference, sandbox: PodSandboxConfig | undefined): Promise<string> {
+  async #pullInLine(pod: AgentPod, reference: ImageReference, sandbox: PodSandboxConfig | undefined): Promise<number> {
     if (this.#pulling < this.#options.parallelPulls) this.#pulling++;
     else await new Promise<void>((go) => this.#line.push(go));
+    const { clock } = this.#options;
+    const startedAt = clock.monotonic();
     try {
-      return await this.#pull(pod, reference, sandbox);
+      await this.#pull(pod, reference, sandbox);
+      return clock.monotonic() - startedAt;
     } finally {
       // Whoever waits takes over this place, so that nobody can slip in between.
       const next = this.#line.shift();
@@ -179,12 +200,12 @@ export class ImageManager {
     }
   }
 
-  async #pull(pod: AgentPod, reference: ImageReference, sandbox: PodSandboxConfig | undefined): Promise<string> {
+  async #pull(pod: AgentPod, reference: ImageReference, sandbox: PodSandboxConfig | undefined): Promise<void> {
     const secrets = await this.#options.pullSecrets(pod, uninterrupted);
     const found = matching(secrets.flatMap(credentialsOf), reference);
     for (const source of this.#options.sources) found.push(...(await source.credentials(reference, uninterrupted)));
     const attempts: (Credential | undefined)[] = found.length > 0 ? found : [undefined];
-    let failure: unknown;
+    const failures: unknown[] = [];
     for (const credential of attempts) {
       try {
         // No server address, as upstream: containerd takes one for a URL, and a host with a port is none.
@@ -194,12 +215,15 @@ export class ImageManager {
           ...(auth ? { auth } : {}),
           ...(sandbox ? { sandboxConfig: sandbox } : {}),
         });
-        return (await this.#options.image.pullImage(request, uninterrupted)).imageRef;
+        await this.#options.image.pullImage(request, uninterrupted);
+        return;
       } catch (error) {
-        failure = error;
+        failures.push(error);
       }
     }
-    throw failure;
+    const said = [...new Set(failures.map((error) => (error as Error).message))];
+    if (said.length === 1) throw failures[0];
+    throw new Fault("unavailable", `[${said.join(", ")}]`, { cause: failures[0] });
   }
 
   async #status(name: string, call: Call): Promise<Image | undefined> {
@@ -211,6 +235,19 @@ export class ImageManager {
       throw error;
     }
   }
+}
+
+const namedFailures: Readonly<Record<string, string>> = {
+  RegistryUnavailable: "the registry is unavailable",
+  SignatureValidationFailed: "the signature validation failed",
+};
+
+/** Runtimes name some failures by the beginning of what they say. */
+function pullFailure(image: string, why: string): { readonly reason: string; readonly message: string } {
+  const reason = Object.keys(namedFailures).find((name) => why.startsWith(name));
+  if (!reason) return { reason: "ErrImagePull", message: why };
+  const message = `image pull failed for ${image} because ${namedFailures[reason]}${why.slice(reason.length)}`;
+  return { reason, message };
 }
 
 function presentOf(image: Image, name: string): PresentImage {

@@ -4,14 +4,18 @@ import { join } from "node:path";
 import t from "tap";
 import { openFake } from "../../cri/fake/open.ts";
 import { uninterrupted } from "../../plugins/kit/call.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
+import { FakeClock, systemClock } from "../../plugins/kit/clock.ts";
+import { Fault } from "../../plugins/kit/fault.ts";
 import { noLog } from "../../plugins/kit/log.ts";
-import type { Secret } from "../../plugins/kit/objects/types.ts";
+import type { Container, Secret } from "../../plugins/kit/objects/types.ts";
 import { testPod } from "../../test/harness/pod-room.ts";
-import { noRecorder } from "../pods/recorder.ts";
+import { noRecorder, type Recorder } from "../pods/recorder.ts";
+import type { StartFailure } from "../pods/start-failure.ts";
 import { credentialProviders } from "./credential-provider.ts";
 import { credentialsOf, fits, matching } from "./credentials.ts";
+import { ImageGc } from "./image-gc.ts";
 import { ImageManager } from "./image-manager.ts";
+import { pullSecrets } from "./pull-secrets.ts";
 import { defaultPullPolicy, parseImage } from "./reference.ts";
 
 t.test("parseImage()", async (t) => {
@@ -127,4 +131,91 @@ t.test("credentialProviders() asks a program and keeps its answer", async (t) =>
     credentialProviders({ configPath: join(dir, "bad.yaml"), binDir: dir, clock: systemClock, log: noLog }),
     /bad\.yaml: provider "a\/b"/,
   );
+});
+
+t.test("ImageManager tells each failure in upstream's words", async (t) => {
+  const fake = openFake();
+  let said = "no such host";
+  fake.before("pullImage", async () => {
+    throw new Fault("unavailable", said);
+  });
+  const events: string[] = [];
+  const clock = new FakeClock();
+  const manager = new ImageManager({
+    image: fake.image,
+    clock,
+    recorder: { event: (_, type, reason, message) => void events.push(`${type} ${reason}: ${message}`) },
+    pullSecrets: async () => [],
+    sources: [],
+    parallelPulls: 3,
+  });
+  const failureOf = (name: string, more: Partial<Container>) =>
+    manager.ensure(testPod(name), { name: "main", ...more }, undefined, uninterrupted).then(
+      () => t.fail("it was pulled"),
+      ({ reason, message }: StartFailure) => `${reason}: ${message}`,
+    );
+  t.equal(await failureOf("a", { image: "reg.io/app:1" }), "ErrImagePull: no such host");
+  t.same(events.splice(0), [
+    'Normal Pulling: Pulling image "reg.io/app:1"',
+    'Warning Failed: Failed to pull image "reg.io/app:1": no such host',
+    "Warning Failed: Error: ErrImagePull",
+  ]);
+  const backOff = 'Back-off pulling image "reg.io/app:1"';
+  t.equal(await failureOf("a", { image: "reg.io/app:1" }), `ImagePullBackOff: ${backOff}: ErrImagePull: no such host`);
+  t.same(events.splice(0), [`Normal BackOff: ${backOff}`, "Warning Failed: Error: ImagePullBackOff"]);
+  said = "RegistryUnavailable: it is being moved";
+  t.equal(
+    await failureOf("b", { image: "reg.io/app:1" }),
+    "RegistryUnavailable: image pull failed for reg.io/app:1 because the registry is unavailable: it is being moved",
+  );
+  events.length = 0;
+  await failureOf("c", { image: "reg.io/app:1", imagePullPolicy: "Never" });
+  t.same(events.splice(0), [
+    'Warning ErrImageNeverPull: Container image "reg.io/app:1" is not present with pull policy of Never',
+    "Warning Failed: Error: ErrImageNeverPull",
+  ]);
+  t.match(
+    await failureOf("d", { image: "Bad Name" }),
+    /^InvalidImageName: Failed to apply default image tag "Bad Name": /,
+  );
+});
+
+t.test("pullSecrets() leaves out what is not there, and says so", async (t) => {
+  const events: string[] = [];
+  const recorder: Recorder = { event: (_, type, reason, message) => void events.push(`${type} ${reason}: ${message}`) };
+  const there: Secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "there" } };
+  const objects = {
+    secret: async (_: string, name: string) => {
+      if (name === "there") return there;
+      throw new Fault("not-found", "it is not there");
+    },
+  };
+  const pod = testPod("a", { imagePullSecrets: [{ name: "gone" }, { name: "there" }, { name: "lost" }] });
+  t.same(await pullSecrets(objects, recorder, pod, uninterrupted), [there]);
+  t.same(events, [
+    "Warning FailedToRetrieveImagePullSecret: Unable to retrieve some image pull secrets (gone, lost); attempting to pull the image may not succeed.",
+  ]);
+});
+
+t.test("ImageGc says when it cannot free enough", async (t) => {
+  const fake = openFake();
+  const events: string[] = [];
+  const disk = { bytes: 1000, availableBytes: 100, inodes: 0, freeInodes: 0 };
+  const gc = new ImageGc({
+    image: fake.image,
+    used: () => new Set(),
+    config: { highPercent: 85, lowPercent: 80, minAgeMs: 0, maxAgeMs: 0 },
+    clock: new FakeClock(),
+    log: noLog,
+    recorder: { event: ({ kind }, _, reason, message) => void events.push(`${kind} ${reason}: ${message}`) },
+    node: { apiVersion: "v1", kind: "Node", metadata: { name: "n" } },
+    fileSystem: () => disk,
+  });
+  await t.rejects(gc.collect(uninterrupted), { code: "unavailable" });
+  disk.bytes = 0;
+  await t.rejects(gc.collect(uninterrupted), { message: "invalid capacity 0 on image filesystem" });
+  t.same(events, [
+    "Node FreeDiskSpaceFailed: Failed to garbage collect required amount of images. Attempted to free 100 bytes, but only found 0 bytes eligible to free.",
+    "Node InvalidDiskCapacity: invalid capacity 0 on image filesystem",
+  ]);
 });

@@ -19,8 +19,9 @@ export interface CapacityInput {
   readonly maxPods: number;
   /** Set aside for the system and for Skiff itself: cpu, memory, ephemeral-storage. */
   readonly reserved: readonly ResourceList[];
-  /** The hard eviction threshold of memory, never promised to pods. */
+  /** Hard eviction thresholds, never promised to pods. */
   readonly evictionMemoryBytes: bigint;
+  readonly evictionStorageBytes: bigint;
   /** Devices and other countable things: all of them, and those that work. */
   readonly extended: Readonly<Record<string, { readonly capacity: number; readonly allocatable: number }>>;
 }
@@ -80,8 +81,7 @@ export function capacityOf(input: CapacityInput): { capacity: ResourceList; allo
     allocatable: {
       cpu: formatQuantity(quantityOfMilli(atLeastZero(BigInt(machine.cpus) * 1000n - reserved.milliCpu))),
       memory: kibi(atLeastZero(memory)),
-      // A tenth stays free, as eviction keeps it.
-      "ephemeral-storage": String(atLeastZero((storage * 9n) / 10n - reserved.storageBytes)),
+      "ephemeral-storage": String(atLeastZero(storage - input.evictionStorageBytes - reserved.storageBytes)),
       ...shared,
       ...extended("allocatable"),
     },

@@ -40,6 +40,8 @@ export function nodeFacts(
     cgroupVersion: machine.cgroupVersion,
     hasMemoryController: machine.hasMemoryController,
     memoryCapacityBytes: machine.memoryBytes,
+    hasRecursiveReadOnly: (handler) =>
+      nodes.runtimeHandlers().some(({ name, features }) => name === handler && features?.recursiveReadOnlyMounts),
     ...given,
   };
 }

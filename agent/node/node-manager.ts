@@ -9,7 +9,8 @@ import { isFault } from "../../plugins/kit/fault.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import { resources } from "../../plugins/kit/objects/resources.ts";
 import type { Node, NodeStatus, Taint } from "../../plugins/kit/objects/types.ts";
-import type { Recorder } from "../pods/recorder.ts";
+import { type EvictionSignal, hardAmount, type Threshold } from "../config/eviction-thresholds.ts";
+import { nodeSubject, type Recorder } from "../pods/recorder.ts";
 import { type CapacityInput, capacityOf, foreignResources } from "./capacity.ts";
 import { fileSystem, type MachineFacts } from "./machine.ts";
 import { isNews, nodeStatus, type Pressure, type RuntimeHealth } from "./node-status.ts";
@@ -20,6 +21,14 @@ const lookMs = 10_000;
 const eagerMs = 200;
 const writeMs = 10_000;
 const mostImages = 50;
+
+/** The event's reason when a condition becomes true, and when it does not hold. */
+const conditionEvents: Readonly<Record<string, readonly [string, string]>> = {
+  MemoryPressure: ["NodeHasInsufficientMemory", "NodeHasSufficientMemory"],
+  DiskPressure: ["NodeHasDiskPressure", "NodeHasNoDiskPressure"],
+  PIDPressure: ["NodeHasInsufficientPID", "NodeHasSufficientPID"],
+  Ready: ["NodeReady", "NodeNotReady"],
+};
 
 export interface NodeManagerOptions {
   readonly client: ApiClient | undefined;
@@ -34,7 +43,7 @@ export interface NodeManagerOptions {
   readonly storageDir: string;
   readonly maxPods: number;
   readonly reserved: CapacityInput["reserved"];
-  readonly evictionMemoryBytes: bigint;
+  readonly thresholds: readonly Threshold[];
   readonly extended: () => CapacityInput["extended"];
   readonly pressure: () => Pressure;
   readonly troubles: () => readonly string[];
@@ -54,6 +63,7 @@ export class NodeManager {
     networkTrouble: undefined,
     name: "unknown",
     version: "",
+    handlers: [],
   };
   #reportedAt = Number.NEGATIVE_INFINITY;
   #wake = () => {};
@@ -78,13 +88,20 @@ export class NodeManager {
     return (this.#status?.conditions ?? []).some(({ type, status }) => type === "Ready" && status === "True");
   }
 
+  /** As the runtime told when it was last asked. */
+  runtimeHandlers(): RuntimeHealth["handlers"] {
+    return this.#health.handlers;
+  }
+
   allocatable(): Readonly<Record<string, string>> {
     return this.#capacity().allocatable;
   }
 
   /** The watch told of our object. */
   seen(node: Node): void {
+    const was = this.#node;
     this.#node = node;
+    if (was) this.#tellSchedulable(was, node);
     const podCidr = node.spec?.podCIDR ?? "";
     if (podCidr && podCidr !== this.#podCidr) {
       this.#podCidr = podCidr;
@@ -130,10 +147,12 @@ export class NodeManager {
     this.#noteAddresses();
     this.#noteRoute();
     const next = await this.#compute(call);
+    const before = this.#status ?? this.#node?.status;
     const wasReady = this.isReady;
     const isDue = clock.monotonic() - this.#reportedAt >= reportMs;
     const isNew = isNews(this.#status, next);
     this.#status = next;
+    if (isNew) this.#tellConditions(before, next);
     if (isNew && wasReady !== this.isReady) this.#tellReadiness();
     if (!client || !this.#node || (!isNew && !isDue)) return;
     try {
@@ -169,6 +188,7 @@ export class NodeManager {
     };
     try {
       this.seen(await client.get<Node>(resources.nodes, { name: nodeName }, call));
+      this.#tellReboot();
     } catch (error) {
       if (!isFault(error, "not-found")) throw error;
       if (!register) return;
@@ -213,18 +233,27 @@ export class NodeManager {
   }
 
   #capacity(): ReturnType<typeof capacityOf> {
-    const { machine, storageDir, maxPods, reserved, evictionMemoryBytes, extended } = this.#options;
+    const { machine, storageDir, maxPods, reserved, thresholds, extended } = this.#options;
     const storageBytes = fileSystem(storageDir).bytes;
     const own = extended();
     const all = { ...own, ...foreignResources(this.#node?.status?.capacity, own) };
-    return capacityOf({ machine, storageBytes, maxPods, reserved, evictionMemoryBytes, extended: all });
+    const kept = (signal: EvictionSignal, bytes: number) => BigInt(Math.floor(hardAmount(thresholds, signal, bytes)));
+    return capacityOf({
+      machine,
+      storageBytes,
+      maxPods,
+      reserved,
+      evictionMemoryBytes: kept("memory.available", Number(machine.memoryBytes)),
+      evictionStorageBytes: kept("nodefs.available", storageBytes),
+      extended: all,
+    });
   }
 
   async #askRuntime(call: Call): Promise<RuntimeHealth> {
     const { runtime } = this.#options;
     const limited = within(10_000, call);
     try {
-      const [version, { status }] = await Promise.all([
+      const [version, { status, runtimeHandlers }] = await Promise.all([
         runtime.runtime.version({ version: "" }, limited),
         runtime.runtime.status({ verbose: false }, limited),
       ]);
@@ -239,6 +268,7 @@ export class NodeManager {
         networkTrouble: trouble("NetworkReady"),
         name: version.runtimeName,
         version: version.runtimeVersion,
+        handlers: runtimeHandlers.map(({ name, features }) => ({ name, ...(features ? { features } : {}) })),
       };
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
@@ -282,12 +312,37 @@ export class NodeManager {
   }
 
   #tellReadiness(): void {
-    const { recorder, nodeName, log } = this.#options;
-    const subject = { apiVersion: "v1", kind: "Node", metadata: { name: nodeName, uid: nodeName } };
+    const { nodeName, log } = this.#options;
     const ready = this.#status?.conditions?.find(({ type }) => type === "Ready");
-    const reason = this.isReady ? "NodeReady" : "NodeNotReady";
-    recorder.event(subject, "Normal", reason, `Node ${nodeName} status is now: ${reason}`);
     log.info({ node: nodeName, message: ready?.message }, this.isReady ? "the node is ready" : "the node is not ready");
+  }
+
+  /** Each condition that is not as the API has it. */
+  #tellConditions(before: NodeStatus | undefined, next: NodeStatus): void {
+    for (const { type, status } of next.conditions ?? []) {
+      const [yes, no] = conditionEvents[type] ?? [];
+      if (!yes || before?.conditions?.find((old) => old.type === type)?.status === status) continue;
+      this.#tell(status === "True" ? yes : no);
+    }
+  }
+
+  #tellSchedulable(was: Node, now: Node): void {
+    const isCordoned = now.spec?.unschedulable ?? false;
+    if ((was.spec?.unschedulable ?? false) !== isCordoned)
+      this.#tell(isCordoned ? "NodeNotSchedulable" : "NodeSchedulable");
+  }
+
+  #tellReboot(): void {
+    const { recorder, nodeName, machine } = this.#options;
+    const known = this.#node?.status?.nodeInfo?.bootID;
+    if (!known || known === machine.bootId) return;
+    const message = `Node ${nodeName} has been rebooted, boot id: ${machine.bootId}`;
+    recorder.event(nodeSubject(nodeName), "Warning", "Rebooted", message);
+  }
+
+  #tell(reason: string | undefined): void {
+    const { recorder, nodeName } = this.#options;
+    if (reason) recorder.event(nodeSubject(nodeName), "Normal", reason, `Node ${nodeName} status is now: ${reason}`);
   }
 
   async #tellPodCidr(podCidr: string): Promise<void> {

@@ -13,6 +13,8 @@ export interface RuntimeHealth {
   readonly networkTrouble: string | undefined;
   readonly name: string;
   readonly version: string;
+  /** Ways of running pods, and what each can do. */
+  readonly handlers: NonNullable<NodeStatus["runtimeHandlers"]>;
 }
 
 export interface Pressure {
@@ -62,6 +64,7 @@ export function nodeStatus(input: NodeStatusInput): NodeStatus {
       osImage: machine.osImage,
       systemUUID: machine.systemUuid,
     },
+    ...(health.handlers.length > 0 ? { runtimeHandlers: health.handlers } : {}),
     ...(input.volumesInUse.length > 0 ? { volumesInUse: [...input.volumesInUse] } : {}),
   };
 }
@@ -128,6 +131,7 @@ export function isNews(old: NodeStatus | undefined, next: NodeStatus): boolean {
       status?.daemonEndpoints,
       status?.images,
       status?.nodeInfo,
+      status?.runtimeHandlers ?? [],
       status?.volumesInUse ?? [],
       (status?.conditions ?? []).map(({ type, status: is, reason, message }) => [type, is, reason, message]),
     ]);

@@ -18,6 +18,7 @@ t.test("capacityOf() sets aside what is reserved", async (t) => {
     maxPods: 110,
     reserved: [{ cpu: "500m", memory: "100Mi" }, { memory: "24Mi" }],
     evictionMemoryBytes: 100n << 20n,
+    evictionStorageBytes: 100n,
     extended: { "skiff.dev/serial": { capacity: 3, allocatable: 2 } },
   });
   t.match(capacity, { cpu: "4", memory: "1048576Ki", pods: "110", "hugepages-2Mi": "4Mi", "skiff.dev/serial": "3" });
@@ -65,7 +66,7 @@ const input: NodeStatusInput = {
   addresses: ["10.0.0.5"],
   capacity: {},
   allocatable: {},
-  health: { runtimeTrouble: undefined, networkTrouble: undefined, name: "containerd", version: "1" },
+  health: { runtimeTrouble: undefined, networkTrouble: undefined, name: "containerd", version: "1", handlers: [] },
   pressure: { memory: false, disk: false, pids: false },
   troubles: [],
   images: [],

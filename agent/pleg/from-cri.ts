@@ -68,7 +68,7 @@ export function containerOf(status: ContainerStatus, facts: ContainerFacts): Obs
     finishedAt: milliseconds(status.finishedAt),
     exitCode: status.exitCode,
     reason: status.reason || (state === "exited" ? (status.exitCode === 0 ? "Completed" : "Error") : ""),
-    message: message || status.message,
+    message: [status.message, message].filter((text) => text !== "").join(": "),
     image: status.image?.userSpecifiedImage || status.image?.image || "",
     imageId: status.imageRef,
     logPath: status.logPath,

@@ -116,7 +116,8 @@ async function makeConfig(
     const environment = new Map([...own, ...allotment.environment]);
     const [hosts, messageFile] = await Promise.all([writeHosts(deps, start), makeMessageFile(deps, start)]);
     await mkdir(dirname(join(podLogDir(node.logsDir, pod.metadata), container.name, "0.log")), { recursive: true });
-    const mountFacts = { volumes, environment, hostsFile: hosts, messageFile };
+    const hasRecursiveReadOnly = node.hasRecursiveReadOnly(start.runtimeHandler);
+    const mountFacts = { volumes, environment, hostsFile: hosts, messageFile, hasRecursiveReadOnly };
     const mounts = await mountsOf(pod, container, mountFacts, deps.volumes, call);
     const deviceMounts = allotment.mounts.map(({ readOnly, ...mount }) =>
       Mount.create({ ...mount, readonly: readOnly }),

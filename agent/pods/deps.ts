@@ -39,10 +39,13 @@ export const nothingAllotted: Allotment = {
   cpuset: "",
 };
 
+/** Undefined when the pod fits; otherwise why it is refused, or those that must be gone before it fits. */
+export type Admission = Verdict | { readonly preempt: readonly AgentPod[] } | undefined;
+
 /** Resources that the node gives out: capacity, devices, CPUs and the pod's cgroup. */
 export interface NodeResources {
-  /** Undefined when the pod fits; otherwise why it is refused. `others` are the pods that were admitted before. */
-  admit(pod: AgentPod, others: readonly AgentPod[]): Verdict | undefined;
+  /** `others` are the pods that were admitted before. */
+  admit(pod: AgentPod, others: readonly AgentPod[]): Admission;
   /** Undefined when there is room for what a running pod asks for now. */
   refuseResize(pod: AgentPod, others: readonly AgentPod[]): ResizeRefusal | undefined;
   /** Makes the pod's cgroup; idempotent. */

@@ -1,14 +1,15 @@
 // Carries out a plan for one pod. Volumes, images and the sandbox are made at the same time; containers follow in order, side by side
 // where no postStart hook asks for a sequence.
 
-import { readdir, rm } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { RunPodSandboxRequest, type PodSandboxConfig } from "../../cri/api/gen/runtime.js";
 import { type Call, within } from "../../plugins/kit/call.ts";
 import { toFault } from "../../plugins/kit/fault.ts";
 import type { Container } from "../../plugins/kit/objects/types.ts";
 import { dnsConfigOf } from "../containers/dns.ts";
 import { podLogDir } from "../containers/identity.ts";
+import { removeLogs } from "../containers/log-files.ts";
 import { comparableResources, containerResources } from "../containers/resources.ts";
 import { sandboxConfig } from "../containers/sandbox-config.ts";
 import type { PresentImage } from "../images/image-manager.ts";
@@ -145,7 +146,7 @@ export class PodRun {
     "remove-container": async ({ id, name }) => {
       const old = this.#observed?.containers.find((container) => container.id === id);
       await this.#deps.runtime.runtime.removeContainer({ containerId: id }, within(sandboxTimeoutMs));
-      if (old?.logPath) await removeLogs(old.logPath);
+      if (old) await removeLogs(old.logPath);
       this.#deps.log.debug({ pod: podName(this.#pod), container: name, id }, "removed a container");
     },
     "remove-sandbox": async ({ id }) => {
@@ -296,14 +297,6 @@ export class PodRun {
   /** Logs of a pod that is gone. */
   async removeLogs(): Promise<void> {
     await rm(podLogDir(this.#deps.node.logsDir, this.#pod.metadata), { recursive: true, force: true });
-  }
-}
-
-/** Rotated pieces carry the log's name as their beginning. */
-async function removeLogs(logPath: string): Promise<void> {
-  const dir = dirname(logPath);
-  for (const file of await readdir(dir).catch(() => [])) {
-    if (file.startsWith(basename(logPath))) await rm(join(dir, file), { force: true });
   }
 }
 

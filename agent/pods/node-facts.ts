@@ -23,6 +23,8 @@ export interface NodeFacts {
   readonly cgroupVersion: 1 | 2;
   readonly hasMemoryController: boolean;
   readonly memoryCapacityBytes: bigint;
+  /** Whether this handler of the runtime can make what lies below a read-only mount read-only, too. */
+  hasRecursiveReadOnly(runtimeHandler: string): boolean;
   /** The pod's cgroup as the runtime takes it; empty leaves it to the runtime. */
   cgroupParent(pod: AgentPod): string;
   /** The host's ids for a pod with users of its own; undefined for one that shares the host's. */

@@ -29,6 +29,8 @@ export interface WorkerHost {
   readonly backOff: BackOff;
   /** Pods admitted so far, without the given one. */
   readonly admitted: (except: string) => readonly AgentPod[];
+  /** Ends a pod whose place a critical one takes. */
+  readonly preempt: (pod: AgentPod) => void;
   /** False while another pod of the same static name is still being taken down. */
   readonly mayStart: (pod: AgentPod) => boolean;
 }
@@ -71,6 +73,11 @@ export class PodWorker {
   /** It is going, or gone from its source. */
   get isDeleted(): boolean {
     return this.#isDeleted;
+  }
+
+  /** The node has decided that it must go. */
+  get isEnding(): boolean {
+    return this.#verdict !== undefined;
   }
 
   get isAdmitted(): boolean {
@@ -170,6 +177,7 @@ export class PodWorker {
       return undefined;
     }
     if ((this.#pod.spec.schedulingGates ?? []).length > 0 || !this.#host.mayStart(this.#pod)) return undefined;
+    // Whoever makes room wakes the pods that wait for it.
     if (!this.#isAdmitted && !this.#admit(observed)) return undefined;
     this.#grantResources();
     const deadline = deadlineOf(this.#pod, this.status);
@@ -224,8 +232,12 @@ export class PodWorker {
       }
       return true;
     }
+    if ("preempt" in verdict) {
+      for (const victim of verdict.preempt) this.#host.preempt(victim);
+      return false;
+    }
     deps.recorder.event(this.#pod, "Warning", verdict.reason, verdict.message);
-    this.#verdict = verdict;
+    this.#verdict = { ...verdict, message: `Pod was rejected: ${verdict.message}` };
     this.#stage = "terminating";
     return false;
   }
@@ -305,6 +317,7 @@ export class PodWorker {
       waiting: this.#waiting,
       probes: { startup: (id) => results.get("startup", id), readiness: (id) => results.get("readiness", id) },
       runtimeName: deps.runtimeName,
+      hasRecursiveReadOnly: (handler) => deps.node.hasRecursiveReadOnly(handler),
       isTerminal,
       hostIps: deps.node.hostIps(),
       nowMs: deps.clock.now(),

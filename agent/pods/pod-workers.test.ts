@@ -5,7 +5,7 @@ import { FakeClock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import type { PodHook } from "../../plugins/kit/hook.ts";
 import type { PodStatus } from "../../plugins/kit/objects/types.ts";
-import { isReady, openPodRoom, testPod } from "../../test/harness/pod-room.ts";
+import { everythingFits, isReady, openPodRoom, testPod } from "../../test/harness/pod-room.ts";
 import type { AgentPod } from "./agent-pod.ts";
 import { nothingAllotted } from "./deps.ts";
 import type { ResizeRefusal } from "./resize.ts";
@@ -448,4 +448,54 @@ t.test("a pod that is deleted while what it held is given back leaves nothing in
   await settle(() => room.workers.list().length === 0);
   t.equal(fake.world.containers.size, 0);
   t.equal(fake.world.sandboxes.size, 0);
+});
+
+t.test("a critical pod takes the place of others, and starts when they are gone", async (t) => {
+  const fake = openFake();
+  const cpuOf = ({ spec }: AgentPod) => Number(spec.containers[0]?.resources?.requests?.["cpu"]);
+  const resources = {
+    ...everythingFits,
+    admit: (pod: AgentPod, others: readonly AgentPod[]) => {
+      const used = [...others, pod].reduce((sum, other) => sum + cpuOf(other), 0);
+      return used <= 2 ? undefined : { preempt: others.slice(0, 1) };
+    },
+  };
+  const asking = (name: string, cpu: number) =>
+    testPod(name, {
+      containers: [
+        { name: "main", image: "busybox:1", command: ["pause"], resources: { requests: { cpu: `${cpu}` } } },
+      ],
+    });
+  const room = await openPodRoom(fake, { deps: { resources } });
+  t.teardown(() => room.close());
+  const [plain, other, vital] = [asking("plain", 1), asking("other", 1), asking("vital", 1)];
+  for (const pod of [plain, other]) {
+    room.workers.update(pod);
+    await room.until(pod.metadata.uid, isReady);
+  }
+  room.workers.update(vital);
+  await room.until(vital.metadata.uid, isReady);
+  t.match(room.deps.statuses.get(plain.metadata.uid), {
+    phase: "Failed",
+    reason: "Preempting",
+    message: "Preempted in order to admit critical pod",
+    conditions: [{}, {}, {}, {}, {}, { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet" }],
+  });
+  t.ok(isReady(room.deps.statuses.get(other.metadata.uid) ?? {}), "no more than must");
+  t.same(
+    room.events.filter(({ reason }) => reason === "Preempting").map(({ pod }) => pod),
+    ["plain"],
+  );
+});
+
+t.test("a pod that is refused says why", async (t) => {
+  const fake = openFake();
+  const resources = { ...everythingFits, admit: () => ({ reason: "OutOfcpu", message: "Node didn't have enough" }) };
+  const room = await openPodRoom(fake, { deps: { resources } });
+  t.teardown(() => room.close());
+  const pod = testPod("late");
+  room.workers.update(pod);
+  const status = await room.until(pod.metadata.uid, ({ phase }) => phase === "Failed");
+  t.match(status, { reason: "OutOfcpu", message: "Pod was rejected: Node didn't have enough" });
+  t.match(room.events, [{ reason: "OutOfcpu", message: "Node didn't have enough" }]);
 });

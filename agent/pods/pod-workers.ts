@@ -34,6 +34,7 @@ export class PodWorkers {
         [...this.#byUid.values()]
           .filter((worker) => worker.isAdmitted && worker.stage !== "terminated" && worker.pod.metadata.uid !== except)
           .map((worker) => worker.pod),
+      preempt: (pod) => this.#preempt(pod),
       mayStart: (pod) => this.#mayStart(pod),
     };
     this.#queue = new WorkQueue({
@@ -118,6 +119,7 @@ export class PodWorkers {
     const againAtMs = await worker.step(call);
     meters?.workerSeconds.observe({ operation_type: stage }, (clock.monotonic() - startedAt) / 1000);
     this.#tellStarted(worker);
+    if (stage !== "terminated" && worker.stage === "terminated") this.#wakeRefused();
     this.#queue.forget(uid);
     if (worker.isGone) {
       this.#byUid.delete(uid);
@@ -164,6 +166,25 @@ export class PodWorkers {
     const worker = this.#open(pod);
     worker.adopt();
     this.#byUid.set(uid, worker);
+  }
+
+  #preempt({ metadata }: AgentPod): void {
+    const worker = this.#byUid.get(metadata.uid);
+    if (!worker || isLeaving(worker) || worker.isEnding) return;
+    const message = "Preempted in order to admit critical pod";
+    const condition = {
+      type: "DisruptionTarget",
+      status: "True",
+      reason: "TerminationByKubelet",
+      message: "Pod was preempted by Kubelet to accommodate a critical pod.",
+    };
+    this.#deps.recorder.event(worker.pod, "Warning", "Preempting", message);
+    this.end(metadata.uid, { reason: "Preempting", message, condition });
+  }
+
+  /** There is more room than before for those who wait for it. */
+  #wakeRefused(): void {
+    for (const [uid, worker] of this.#byUid) if (worker.stage === "sync" && !worker.isAdmitted) this.#queue.add(uid);
   }
 
   /** A static pod that changed is another pod of the same name: it waits until the one before is gone. */

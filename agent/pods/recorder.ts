@@ -28,4 +28,9 @@ export function about(pod: AgentPod, containerName: string): { fieldPath: string
 /** Any object of the API; only its identity is used. */
 export type EventSubject = Pick<KubeObject, "apiVersion" | "kind" | "metadata">;
 
+/** The node, by name alone: its events are found that way whatever its object's uid is. */
+export function nodeSubject(nodeName: string): EventSubject {
+  return { apiVersion: "v1", kind: "Node", metadata: { name: nodeName, uid: nodeName } };
+}
+
 export const noRecorder: Recorder = { event: () => {} };

@@ -2,63 +2,67 @@
 
 import { matchesNodeSelection } from "../../plugins/kit/objects/node-affinity.ts";
 import { safeSysctls } from "../../plugins/kit/objects/safe-sysctls.ts";
+import { untoleratedTaint } from "../../plugins/kit/objects/tolerations.ts";
+import type { Taint } from "../../plugins/kit/objects/types.ts";
 import { parseQuantity, quantityMilli } from "../../plugins/kit/quantity.ts";
 import { isExtended } from "../node/capacity.ts";
-import { type AgentPod, isCriticalPod } from "../pods/agent-pod.ts";
+import { type AgentPod, isCriticalPod, isStaticPod } from "../pods/agent-pod.ts";
+import type { Admission } from "../pods/deps.ts";
 import type { ResizeRefusal } from "../pods/resize.ts";
 import type { Verdict } from "../status/pod-status.ts";
+import { podsToPreempt } from "./preemption.ts";
 
 export interface AdmissionFacts {
   readonly allocatable: Readonly<Record<string, string>>;
   readonly nodeName: string;
   readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly Taint[];
   /** Sysctls beyond the safe ones that the node's owner allows; `net.core.*` stands for all below. */
   readonly allowedSysctls: readonly string[];
 }
 
-/** Why the pod cannot run here, in upstream's words; undefined when it can. */
-export function admissionVerdict(
-  pod: AgentPod,
-  others: readonly AgentPod[],
-  facts: AdmissionFacts,
-): Verdict | undefined {
-  const { allocatable } = facts;
-  const mostPods = Number(allocatable["pods"] ?? "110");
-  if (others.length + 1 > mostPods) {
-    return refused("pods", 1n, BigInt(others.length), BigInt(mostPods));
-  }
-  const short = isCriticalPod(pod) ? undefined : shortage(pod, others, allocatable);
-  if (short) {
-    const { name, amount, used, capacity } = short;
-    // CPUs are told in thousandths, everything else whole.
-    const told = (milli: bigint) => (name === "cpu" ? milli : milli / 1000n);
-    return refused(name, told(amount), told(used), told(capacity));
-  }
+/** Why the pod cannot run here, in upstream's words, or who has to go for it; undefined when it can. */
+export function admissionOf(pod: AgentPod, others: readonly AgentPod[], facts: AdmissionFacts): Admission {
+  const sysctl = forbiddenSysctl(pod, facts.allowedSysctls);
+  if (sysctl) return { reason: "SysctlForbidden", message: `forbidden sysctl: ${sysctl}` };
+  if (pod.spec.os?.name && pod.spec.os.name !== "linux")
+    return { reason: "PodOSNotSupported", message: "Failed to admit pod as the OS field doesn't match node OS" };
+  const missing = shortages(pod, others, facts.allocatable);
+  const [short] = missing;
+  // Others make room for a critical pod, but not where it could not run all the same.
+  if (short && !isCriticalPod(pod)) return refused(short);
+  const failed = failedPredicate(pod, others, facts);
+  if (failed) return failed;
+  return short ? preemption(pod, others, missing) : undefined;
+}
+
+function failedPredicate(pod: AgentPod, others: readonly AgentPod[], facts: AdmissionFacts): Verdict | undefined {
+  const failed = (name: string, why: string) => ({ reason: name, message: `Predicate ${name} failed: ${why}` });
   const node = {
     apiVersion: "v1",
     kind: "Node",
     metadata: { name: facts.nodeName, labels: { ...facts.labels } },
   } as const;
-  if (!matchesNodeSelection(pod, node)) {
-    return {
-      reason: "NodeAffinity",
-      message: "Pod was rejected: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
-    };
-  }
-  const sysctl = forbiddenSysctl(pod, facts.allowedSysctls);
-  if (sysctl) return { reason: "SysctlForbidden", message: `forbidden sysctl: ${sysctl}` };
+  if (!matchesNodeSelection(pod, node))
+    return failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector");
   const taken = new Set(others.flatMap(hostPortsOf));
-  if (hostPortsOf(pod).some((port) => taken.has(port))) {
-    return {
-      reason: "NodePorts",
-      message:
-        "Pod was rejected: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
-    };
-  }
-  if (pod.spec.os?.name && pod.spec.os.name !== "linux") {
-    return { reason: "PodOSNotSupported", message: "Failed to admit pod as the OS field doesn't match node OS" };
-  }
+  if (hostPortsOf(pod).some((port) => taken.has(port)))
+    return failed("NodePorts", "node(s) didn't have free ports for the requested pod ports");
+  if (!isStaticPod(pod) && untoleratedTaint(facts.taints, pod.spec.tolerations, ["NoExecute"]))
+    return failed("TaintToleration", "node(s) had taints that the pod didn't tolerate");
   return undefined;
+}
+
+function preemption(pod: AgentPod, others: readonly AgentPod[], missing: readonly Shortage[]): Admission {
+  const amounts = new Map(missing.map(({ name, amount, used, capacity }) => [name, used + amount - capacity]));
+  const preempt = podsToPreempt(pod, others, amounts, requestsOf);
+  if (preempt) return { preempt };
+  const list = [...amounts].map(([name, amount]) => `(res: ${name}, q: ${told(name, amount)}), `).join("");
+  const why = `preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: [${list}]`;
+  return {
+    reason: "UnexpectedAdmissionError",
+    message: `Unexpected error while attempting to recover from admission failure: ${why}`,
+  };
 }
 
 /** Why a running pod cannot have the resources that it asks for now; undefined when it can. */
@@ -67,20 +71,27 @@ export function resizeRefusal(
   others: readonly AgentPod[],
   allocatable: AdmissionFacts["allocatable"],
 ): ResizeRefusal | undefined {
-  if (shortage(pod, [], allocatable)) return "Infeasible";
-  return shortage(pod, others, allocatable) ? "Deferred" : undefined;
+  if (shortages(pod, [], allocatable).length > 0) return "Infeasible";
+  return shortages(pod, others, allocatable).length > 0 ? "Deferred" : undefined;
 }
 
-/** The first thing, in thousandths, of which too little is left beside the others. */
-function shortage(pod: AgentPod, others: readonly AgentPod[], allocatable: AdmissionFacts["allocatable"]) {
-  for (const [name, amount] of requestsOf(pod)) {
+/** In thousandths. */
+interface Shortage {
+  readonly name: string;
+  readonly amount: bigint;
+  readonly used: bigint;
+  readonly capacity: bigint;
+}
+
+/** Everything of which too little is left beside the others. */
+function shortages(pod: AgentPod, others: readonly AgentPod[], allocatable: AdmissionFacts["allocatable"]): Shortage[] {
+  return [...requestsOf(pod)].flatMap(([name, amount]) => {
     // What the node has never heard of is counted elsewhere, by a scheduler of its own for example.
-    if (amount === 0n || (allocatable[name] === undefined && isExtended(name))) continue;
+    if (amount === 0n || (allocatable[name] === undefined && isExtended(name))) return [];
     const capacity = allocatable[name] === undefined ? 0n : quantityMilli(parseQuantity(allocatable[name]));
     const used = others.reduce((sum, other) => sum + (requestsOf(other).get(name) ?? 0n), 0n);
-    if (used + amount > capacity) return { name, amount, used, capacity };
-  }
-  return undefined;
+    return used + amount > capacity ? [{ name, amount, used, capacity }] : [];
+  });
 }
 
 function forbiddenSysctl(pod: AgentPod, allowed: readonly string[]): string | undefined {
@@ -96,14 +107,20 @@ function forbiddenSysctl(pod: AgentPod, allowed: readonly string[]): string | un
   return undefined;
 }
 
-function refused(resource: string, requested: bigint, used: bigint, capacity: bigint): Verdict {
-  const message = `Pod was rejected: Node didn't have enough resource: ${resource}, requested: ${requested}, used: ${used}, capacity: ${capacity}`;
-  return { reason: `OutOf${resource}`, message };
+function refused({ name, amount, used, capacity }: Shortage): Verdict {
+  const [requested, inUse, all] = [amount, used, capacity].map((milli) => told(name, milli));
+  const message = `Node didn't have enough resource: ${name}, requested: ${requested}, used: ${inUse}, capacity: ${all}`;
+  return { reason: `OutOf${name}`, message };
 }
 
-/** In thousandths; init containers count by their peak, sidecars beside the regular ones. */
+/** CPUs are told in thousandths, everything else whole. */
+function told(name: string, milli: bigint): bigint {
+  return name === "cpu" ? milli : milli / 1000n;
+}
+
+/** In thousandths, the pod itself among them; init containers count by their peak, sidecars beside the regular ones. */
 function requestsOf(pod: AgentPod): Map<string, bigint> {
-  const sum = new Map<string, bigint>();
+  const sum = new Map([["pods", 1000n]]);
   const add = (into: Map<string, bigint>, list: Readonly<Record<string, string | number>> | undefined) => {
     for (const [name, text] of Object.entries(list ?? {})) {
       into.set(name, (into.get(name) ?? 0n) + quantityMilli(parseQuantity(text)));

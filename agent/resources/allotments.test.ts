@@ -7,7 +7,7 @@ import { FakeClock } from "../../plugins/kit/clock.ts";
 import { noLog } from "../../plugins/kit/log.ts";
 import { testPod } from "../../test/harness/pod-room.ts";
 import { imagesToRemove } from "../images/image-gc.ts";
-import { admissionVerdict, resizeRefusal } from "./admission.ts";
+import { admissionOf, resizeRefusal } from "./admission.ts";
 import { CpuManager, formatCpus, parseCpus } from "./cpu-manager.ts";
 import { DeviceManager } from "./devices/device-manager.ts";
 import { hostDeviceProvider } from "./devices/host-devices.ts";
@@ -117,33 +117,40 @@ t.test("DeviceManager hands an init container's devices on, asks a provider once
 
 t.test("resizeRefusal()", async (t) => {
   const asks = (cpu: string) => testPod(`of-${cpu}`, { containers: limits({ cpu }) });
-  const refusal = (cpu: string, ...others: string[]) => resizeRefusal(asks(cpu), others.map(asks), { cpu: "2" });
+  const refusal = (cpu: string, ...others: string[]) =>
+    resizeRefusal(asks(cpu), others.map(asks), { cpu: "2", pods: "9" });
   t.equal(refusal("1500m", "500m"), undefined);
   t.equal(refusal("1500m", "600m"), "Deferred", "until the other one goes");
   t.equal(refusal("200", "500m"), "Infeasible", "whoever goes");
 });
 
-t.test("admissionVerdict()", async (t) => {
+t.test("admissionOf()", async (t) => {
   const facts = {
     allocatable: { pods: "2", cpu: "1", memory: "1Gi", "x.dev/y": "1" },
     nodeName: "node",
     labels: { disk: "ssd" },
+    taints: [{ key: "broken", effect: "NoExecute" as const }],
     allowedSysctls: ["net.core.*"],
   };
   const asks = (name: string, list: Record<string, string>, more: object = {}) =>
-    testPod(name, { containers: limits(list), ...more });
-  const verdict = (pod: ReturnType<typeof testPod>, ...others: ReturnType<typeof testPod>[]) =>
-    admissionVerdict(pod, others, facts)?.reason;
+    testPod(name, { tolerations: [{ operator: "Exists" }], containers: limits(list), ...more });
+  const admission = (pod: ReturnType<typeof testPod>, ...others: ReturnType<typeof testPod>[]) => {
+    const answer = admissionOf(pod, others, facts);
+    return answer && "preempt" in answer ? answer.preempt.map(({ metadata }) => metadata.name) : answer;
+  };
+  const verdict = (pod: ReturnType<typeof testPod>, ...others: ReturnType<typeof testPod>[]) => {
+    const answer = admission(pod, ...others);
+    return answer && "reason" in answer ? answer.reason : answer;
+  };
   t.equal(verdict(asks("a", { cpu: "600m" })), undefined);
   t.equal(verdict(asks("a", { cpu: "600m" }), asks("b", { cpu: "600m" })), "OutOfcpu");
   t.equal(verdict(asks("a", { "x.dev/y": "1" }), asks("b", { "x.dev/y": "1" })), "OutOfx.dev/y");
-  t.match(
-    admissionVerdict(asks("a", { "x.dev/y": "1" }), [asks("b", { "x.dev/y": "1" })], facts)?.message,
-    /x\.dev\/y, requested: 1, used: 1, capacity: 1$/,
-  );
+  t.match(admission(asks("a", { "x.dev/y": "1" }), asks("b", { "x.dev/y": "1" })), {
+    message: "Node didn't have enough resource: x.dev/y, requested: 1, used: 1, capacity: 1",
+  });
   t.equal(verdict(asks("a", { "no.dev/such": "1" })), undefined, "what the node never heard of is counted elsewhere");
   t.equal(verdict(asks("a", { "hugepages-2Mi": "2Mi" })), "OutOfhugepages-2Mi");
-  t.equal(verdict(testPod("a"), testPod("b"), testPod("c")), "OutOfpods");
+  t.equal(verdict(asks("a", {}), testPod("b"), testPod("c")), "OutOfpods");
   t.equal(verdict(asks("a", {}, { nodeSelector: { disk: "hdd" } })), "NodeAffinity");
   const affinity = (term: object) => ({
     affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } } },
@@ -153,11 +160,32 @@ t.test("admissionVerdict()", async (t) => {
   t.equal(verdict(asks("a", {}, disk("hdd", "ssd"))), undefined);
   const named = affinity({ matchFields: [{ key: "metadata.name", operator: "In", values: ["other"] }] });
   t.equal(verdict(asks("a", {}, named)), "NodeAffinity");
-  t.equal(verdict(asks("a", { cpu: "2" }, { priority: 2_000_000_000 })), undefined, "critical pods are let in");
-  const port = { containers: [{ name: "m", ports: [{ containerPort: 80, hostPort: 80 }] }] };
+  const critical = { priority: 2_000_000_000 };
+  t.same(
+    verdict(asks("a", { cpu: "600m" }, critical), asks("b", { cpu: "100m" }), asks("c", { cpu: "500m" })),
+    ["c"],
+    "others go for a critical pod, and only as many as must",
+  );
+  t.equal(
+    verdict(asks("a", { cpu: "600m" }, { ...critical, nodeSelector: { disk: "hdd" } }), asks("c", { cpu: "500m" })),
+    "NodeAffinity",
+    "nobody goes for one that cannot run all the same",
+  );
+  t.match(admission(asks("a", { cpu: "2" }, critical), asks("b", { cpu: "100m" }, critical)), {
+    reason: "UnexpectedAdmissionError",
+    message: /no set of running pods found to reclaim resources: \[\(res: cpu, q: 1100\), \]$/,
+  });
+  t.match(admission(asks("a", {}, { tolerations: [] })), {
+    reason: "TaintToleration",
+    message: "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate",
+  });
+  const port = {
+    tolerations: [{ operator: "Exists" as const }],
+    containers: [{ name: "m", ports: [{ containerPort: 80, hostPort: 80 }] }],
+  };
   t.equal(verdict(testPod("a", port), testPod("b", port)), "NodePorts");
   const sysctl = (name: string, more: object = {}) =>
-    testPod("a", { securityContext: { sysctls: [{ name, value: "1" }] }, ...more });
+    asks("a", {}, { securityContext: { sysctls: [{ name, value: "1" }] }, ...more });
   t.equal(verdict(sysctl("kernel.msgmax")), "SysctlForbidden");
   t.equal(verdict(sysctl("net.ipv4.tcp_syncookies")), undefined);
   t.equal(verdict(sysctl("net.core.somaxconn")), undefined, "allowed by the owner");

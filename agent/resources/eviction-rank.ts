@@ -1,7 +1,7 @@
 // Whom to evict first when the node runs short: those who use more than they asked for, then by priority, then by how much more. Pure.
 
 import { parseQuantity, quantityValue } from "../../plugins/kit/quantity.ts";
-import type { EvictionSignal } from "../config/soft-eviction.ts";
+import type { EvictionSignal } from "../config/eviction-thresholds.ts";
 import { type AgentPod, isCriticalPod } from "../pods/agent-pod.ts";
 
 export type Signal = EvictionSignal;
@@ -60,7 +60,7 @@ export function evictionOrder(
 function compare({ signal, hasImageFs }: RankOptions, a: RankedPod, b: RankedPod): number {
   const byPriority = (a.pod.spec.priority ?? 0) - (b.pod.spec.priority ?? 0);
   if (signal === "pid.available") return byPriority || b.usage.processes - a.usage.processes;
-  if (signal === "nodefs.inodesFree") return byPriority || b.usage.inodes - a.usage.inodes;
+  if (resourceOf(signal) === "inodes") return byPriority || b.usage.inodes - a.usage.inodes;
   const excess = ({ pod, usage }: RankedPod) => usedOf(signal, hasImageFs, usage) - requestOf(pod, resourceOf(signal));
   const [overA, overB] = [excess(a), excess(b)];
   return Number(overB > 0) - Number(overA > 0) || byPriority || overB - overA;
@@ -69,7 +69,7 @@ function compare({ signal, hasImageFs }: RankOptions, a: RankedPod, b: RankedPod
 export function resourceOf(signal: Signal): "memory" | "ephemeral-storage" | "inodes" | "pids" {
   if (signal === "memory.available") return "memory";
   if (signal === "pid.available") return "pids";
-  return signal === "nodefs.inodesFree" ? "inodes" : "ephemeral-storage";
+  return signal.endsWith(".inodesFree") ? "inodes" : "ephemeral-storage";
 }
 
 /** With two file systems, only what lies on the one that is short counts. */

@@ -4,9 +4,8 @@ import { FakeClock } from "../../plugins/kit/clock.ts";
 import { noLog } from "../../plugins/kit/log.ts";
 import { testPod } from "../../test/harness/pod-room.ts";
 import { agentConfig } from "../config/agent-config.ts";
-import { softThresholds } from "../config/soft-eviction.ts";
+import { evictionThresholds, type ThresholdTexts } from "../config/eviction-thresholds.ts";
 import type { AgentPod } from "../pods/agent-pod.ts";
-import { noRecorder } from "../pods/recorder.ts";
 import type { Verdict } from "../status/pod-status.ts";
 import { Eviction, type EvictionOptions } from "./eviction.ts";
 import { evictionOrder, type PodUsage, type Signal } from "./eviction-rank.ts";
@@ -132,8 +131,12 @@ for (const { name, signal = "memory.available", hasImageFs = false, pods, expect
   });
 }
 
+const thresholds = (said: Partial<ThresholdTexts>) =>
+  evictionThresholds({ hard: [], soft: [], softGracePeriods: [], minimumReclaims: [], ...said });
+
 function open(more: Partial<EvictionOptions> & { freeMemory?: () => number } = {}) {
   const ended: [string, Verdict, number | undefined][] = [];
+  const events: string[] = [];
   const clock = new FakeClock();
   const whole = { bytes: 100, availableBytes: 90, inodes: 100, freeInodes: 90 };
   const eviction = new Eviction({
@@ -147,17 +150,18 @@ function open(more: Partial<EvictionOptions> & { freeMemory?: () => number } = {
     },
     clock,
     log: noLog,
-    recorder: noRecorder,
+    recorder: { event: ({ kind }, _, reason, message) => void events.push(`${kind} ${reason}: ${message}`) },
+    node: { apiVersion: "v1", kind: "Node", metadata: { name: "n" } },
     volumes: { overLimit: async () => undefined },
     pods: () => [],
     usage: async () => new Map(),
     end: (uid, verdict, grace) => ended.push([uid, verdict, grace]),
     isReleased: () => true,
-    reclaimDisk: async () => false,
+    reclaimDisk: async () => {},
     onPressure: () => {},
     ...more,
   });
-  return { eviction, ended, clock };
+  return { eviction, ended, events, clock };
 }
 
 t.test("Eviction ends one pod a round and tells pressure until five minutes after", async (t) => {
@@ -170,7 +174,7 @@ t.test("Eviction ends one pod a round and tells pressure until five minutes afte
   const { eviction, ended, clock } = open({ freeMemory: () => free, pods: () => pods, usage: async () => usage });
   await eviction.look(uninterrupted);
   t.equal(ended.length, 1);
-  t.match(ended[0], ["uid-b", { reason: "Evicted", condition: { type: "DisruptionTarget" } }, 0]);
+  t.match(ended[0], ["uid-b", { reason: "Evicted", condition: { type: "DisruptionTarget" } }, 1]);
   t.equal(
     ended[0]?.[1].message,
     "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. Container main was using 500Mi, request is 0, has larger consumption of memory. ",
@@ -204,6 +208,7 @@ t.test("Eviction ends a pod whose containers, logs and volumes are over the sum 
   const usage = new Map([["uid-a", using(0, 1 * mi, 1, 3 * mi)]]);
   const { eviction, ended } = open({ pods: () => [pod], usage: async () => usage });
   await eviction.look(uninterrupted);
+  t.notOk(ended[0]?.[1].condition, "nobody disturbs it: it broke its own limit");
   t.match(ended, [
     ["uid-a", { message: "Pod ephemeral local storage usage exceeds the total limit of containers 3Mi. " }],
   ]);
@@ -226,8 +231,8 @@ t.test(
   async (t) => {
     let free = 250 * mi;
     const pods = [testPod("a", { terminationGracePeriodSeconds: 5 })];
-    const soft = softThresholds(["memory.available<300Mi"], ["memory.available=1m30s"]);
-    const config = { ...agentConfig({}).eviction, soft, maxPodGraceSeconds: 20 };
+    const soft = { soft: ["memory.available<300Mi"], softGracePeriods: ["memory.available=1m30s"] };
+    const config = { ...agentConfig({}).eviction, thresholds: thresholds(soft), maxPodGraceSeconds: 20 };
     const { eviction, ended, clock } = open({ config, freeMemory: () => free, pods: () => pods });
     const look = () => eviction.look(uninterrupted);
     await look();
@@ -245,16 +250,76 @@ t.test(
     t.match(ended, [["uid-a", { reason: "Evicted", message: /Threshold quantity: 300Mi, available: 250Mi/ }, 5]]);
     free = 50 * mi;
     await look();
-    t.equal(ended[1]?.[2], 0, "a hard threshold gives no time");
+    t.equal(ended[1]?.[2], 1, "a hard threshold gives no time");
   },
 );
 
-t.test("softThresholds() reads kubelet's spelling and names what is wrong", async (t) => {
-  t.same(softThresholds(["nodefs.available<15%"], ["nodefs.available=2h5ms"]), [
-    { signal: "nodefs.available", below: { fraction: 0.15 }, graceMs: 7_200_005 },
+t.test("Eviction goes on until what its threshold asks to be freed beyond is free", async (t) => {
+  let free = 50 * mi;
+  const pods = ["a", "b", "c"].map((name) => asking(name, undefined));
+  const config = {
+    ...agentConfig({}).eviction,
+    thresholds: thresholds({ minimumReclaims: ["memory.available=100Mi"] }),
+  };
+  const { eviction, ended, events } = open({ config, freeMemory: () => free, pods: () => pods });
+  const look = () => eviction.look(uninterrupted);
+  await look();
+  free = 150 * mi;
+  await look();
+  t.equal(ended.length, 2, "more than the threshold is free, but not enough");
+  free = 200 * mi;
+  await look();
+  free = 150 * mi;
+  await look();
+  t.equal(ended.length, 2, "it was resolved");
+  t.same(
+    events.filter((event) => event.startsWith("Node")),
+    Array.from({ length: 2 }, () => "Node EvictionThresholdMet: Attempting to reclaim memory"),
+  );
+});
+
+t.test("Eviction frees disk by other means before it ends a pod", async (t) => {
+  let free = 5;
+  let reclaims = 0;
+  const pods = [asking("a", undefined)];
+  const more = { pods: () => pods, reclaimDisk: async () => void (reclaims++, (free += 6)) };
+  const { eviction, ended } = open({
+    ...more,
+    signals: {
+      memory: () => ({ availableBytes: 1 << 30, bytes: 2 ** 31 }),
+      nodeFs: () => ({ bytes: 100, availableBytes: free, inodes: 0, freeInodes: 0 }),
+      imageFs: () => undefined,
+      hasImageFs: () => false,
+      processIds: () => ({ used: 10, most: 1000 }),
+    },
+  });
+  await eviction.look(uninterrupted);
+  t.same([reclaims, ended], [1, []]);
+  free = 1;
+  await eviction.look(uninterrupted);
+  t.same([reclaims, ended.length], [2, 1], "where that is not enough, a pod goes");
+});
+
+t.test("evictionThresholds() reads kubelet's spelling and names what is wrong", async (t) => {
+  const texts = { hard: ["nodefs.inodesFree<0", "imagefs.available<20%"], minimumReclaims: ["nodefs.available=1Gi"] };
+  t.same(thresholds({ ...texts, soft: ["nodefs.available<15%"], softGracePeriods: ["nodefs.available=2h5ms"] }), [
+    { signal: "memory.available", below: { amount: 100 * mi } },
+    { signal: "nodefs.available", below: { fraction: 0.1 }, minimumReclaim: { amount: 1 << 30 } },
+    { signal: "imagefs.available", below: { fraction: 0.2 } },
+    { signal: "imagefs.inodesFree", below: { fraction: 0.05 } },
+    { signal: "pid.available", below: { fraction: 0.02 } },
+    {
+      signal: "nodefs.available",
+      below: { fraction: 0.15 },
+      graceMs: 7_200_005,
+      minimumReclaim: { amount: 1 << 30 },
+    },
   ]);
-  t.throws(() => softThresholds(["disk<1"], []), /eviction-soft: "disk" is none of memory\.available/);
-  t.throws(() => softThresholds(["pid.available<10"], []), /eviction-soft-grace-period: there is none for pid/);
-  t.throws(() => softThresholds(["pid.available<x"], ["pid.available=1m"]), /neither a quantity nor a percentage/);
-  t.throws(() => softThresholds(["pid.available<10"], ["pid.available=soon"]), /no duration such as 1m30s/);
+  const soft = (text: string, grace?: string) =>
+    thresholds({ soft: [text], softGracePeriods: grace === undefined ? [] : [grace] });
+  t.throws(() => soft("disk<1"), /eviction-soft: "disk" is none of memory\.available/);
+  t.throws(() => soft("pid.available<10"), /eviction-soft-grace-period: there is none for pid/);
+  t.throws(() => soft("pid.available<x", "pid.available=1m"), /neither a quantity nor a percentage/);
+  t.throws(() => soft("pid.available<10", "pid.available=soon"), /no duration such as 1m30s/);
+  t.throws(() => thresholds({ minimumReclaims: ["all=1"] }), /eviction-minimum-reclaim: "all" is none of/);
 });

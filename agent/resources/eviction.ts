@@ -1,30 +1,26 @@
 // Ends pods when the node runs short of memory, disk or process ids, one at a time, and pods that use more local storage than they may.
-// Pressure stays told for five minutes after it was last seen, so that the node does not flap.
+// Pressure stays told for a while after it was last seen, so that the node does not flap; a threshold that made a pod go counts as crossed
+// until what it asks to be freed beyond is free, too.
 
 import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import { formatQuantity, parseQuantity, quantityOf, quantityValue } from "../../plugins/kit/quantity.ts";
 import type { EvictionConfig } from "../config/agent-config.ts";
+import type { Threshold } from "../config/eviction-thresholds.ts";
 import type { Pressure } from "../node/node-status.ts";
 import { type AgentPod, isCriticalPod, podName } from "../pods/agent-pod.ts";
-import type { Recorder } from "../pods/recorder.ts";
+import { type EventSubject, type Recorder } from "../pods/recorder.ts";
 import { isTerminalPhase } from "../status/phase.ts";
 import type { Verdict } from "../status/pod-status.ts";
 import type { VolumeManager } from "../volumes/contract.ts";
 import { evictionOrder, type PodUsage, type RankedPod, requestOf, resourceOf, type Signal } from "./eviction-rank.ts";
-import {
-  crossed,
-  readSignals,
-  type SignalReading,
-  type SignalSources,
-  type SoftReading,
-  softReadings,
-} from "./signals.ts";
+import { type Crossing, crossings, readSignals, type SignalSources } from "./signals.ts";
 
 const lookMs = 10_000;
-const pressureMs = 300_000;
 const defaultGraceSeconds = 30;
+/** What is nearly gone leaves no time for anybody. */
+const immediateGraceSeconds = 1;
 /** A pod that was evicted frees what it held only when it is gone: nobody else is evicted until then, or for so long. */
 const releasedWithinMs = 30_000;
 
@@ -34,6 +30,8 @@ export interface EvictionOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly recorder: Recorder;
+  /** Events of the node are about it. */
+  readonly node: EventSubject;
   readonly volumes: Pick<VolumeManager, "overLimit">;
   readonly pods: () => readonly AgentPod[];
   /** What these pods use now. */
@@ -41,8 +39,8 @@ export interface EvictionOptions {
   readonly end: (podUid: string, verdict: Verdict, graceSeconds?: number) => void;
   /** The pod has stopped and given back what it held. */
   readonly isReleased: (podUid: string) => boolean;
-  /** Frees disk without ending anybody; false when there was nothing to free. */
-  readonly reclaimDisk: (call: Call) => Promise<boolean>;
+  /** Frees disk without ending anybody. */
+  readonly reclaimDisk: (call: Call) => Promise<void>;
   readonly onPressure: () => void;
   /** Told the signal for which a pod is ended. */
   readonly onEvicted?: (signal: string) => void;
@@ -51,8 +49,10 @@ export interface EvictionOptions {
 export class Eviction {
   readonly #options: EvictionOptions;
   readonly #seenAt: Record<keyof Pressure, number> = { memory: -Infinity, disk: -Infinity, pids: -Infinity };
-  /** Since when each soft threshold is crossed without a break. */
-  readonly #softSince = new Map<Signal, number>();
+  /** Since when each threshold is crossed without a break. */
+  readonly #since = new Map<Threshold, number>();
+  /** Those that pods had to go for, until enough is free again. */
+  #acting: readonly Threshold[] = [];
   #told = "";
   #leaving: { readonly uid: string; readonly since: number } | undefined;
 
@@ -62,7 +62,7 @@ export class Eviction {
 
   pressure(): Pressure {
     const now = this.#options.clock.monotonic();
-    const is = (kind: keyof Pressure) => now - this.#seenAt[kind] < pressureMs;
+    const is = (kind: keyof Pressure) => now - this.#seenAt[kind] < this.#options.config.pressureMs;
     return { memory: is("memory"), disk: is("disk"), pids: is("pids") };
   }
 
@@ -86,38 +86,40 @@ export class Eviction {
     }
   }
 
-  /** Looks once; ends at most one pod for pressure, and every pod that is over its own limits. */
+  /** Looks once; ends every pod that is over its own limits, else at most one for pressure. */
   async look(call: Call): Promise<void> {
-    const { config, signals } = this.#options;
-    const readings = readSignals(signals, config);
-    const low = crossed(readings);
-    const soft = crossed(softReadings(readings, config.soft));
-    this.#note([...low, ...soft]);
-    const lasting = this.#lasting(soft);
+    const { config, signals, recorder, node } = this.#options;
+    const readings = readSignals(signals);
+    const low = merged(crossings(readings, config.thresholds), crossings(readings, this.#acting, { reclaiming: true }));
+    this.#note(low);
+    const lasting = this.#lasting(low);
+    this.#acting = lasting.map(({ threshold }) => threshold);
     const pods = this.#options
       .pods()
       .filter((pod) => !isTerminalPhase(pod.status?.phase) && !pod.metadata.deletionTimestamp);
-    const hasImageFs = signals.hasImageFs();
-    // Removing images frees the file system that they lie on.
-    const frees = ({ signal }: SignalReading) =>
-      signal.startsWith(hasImageFs ? "imagefs." : "") && signal.includes("fs.");
-    if (
-      low.some(frees) &&
-      (await this.#options.reclaimDisk(call)) &&
-      crossed(readSignals(signals, config)).length === 0
-    )
-      return;
-    const isShort = low.length > 0 || lasting.length > 0;
-    const measured = isShort ? pods : pods.filter(hasStorageLimit);
+    const measured = lasting.length > 0 ? pods : pods.filter(hasStorageLimit);
     const usage = measured.length > 0 ? await this.#options.usage(measured, call) : new Map<string, PodUsage>();
-    await this.#endOverLimit(pods, usage, call);
-    const worst = low[0] ?? lasting[0];
+    if ((await this.#endOverLimit(pods, usage, call)) > 0) return;
+    // Without memory nothing else can be put right.
+    const worst = lasting.find(({ threshold }) => threshold.signal === "memory.available") ?? lasting[0];
     if (!worst || this.#isSomebodyLeaving()) return;
-    const first = evictionOrder({ signal: worst.signal, hasImageFs }, pods, (uid) => usage.get(uid))[0];
-    // What is nearly gone leaves no time for anybody; otherwise a pod may finish what it does.
+    const { signal, graceMs } = worst.threshold;
+    recorder.event(node, "Warning", "EvictionThresholdMet", `Attempting to reclaim ${resourceOf(signal)}`);
+    const hasImageFs = signals.hasImageFs();
+    if (await this.#reclaims(signal, hasImageFs, call)) return;
+    const first = evictionOrder({ signal, hasImageFs }, pods, (uid) => usage.get(uid))[0];
     const own = first?.pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds;
-    if (first) this.#evict(first, worst, low[0] ? 0 : Math.min(own, config.maxPodGraceSeconds));
-    else this.#options.log.warn({ signal: worst.signal }, "the node runs short and there is no pod to evict");
+    const grace = graceMs === undefined ? immediateGraceSeconds : Math.min(own, config.maxPodGraceSeconds);
+    if (first) this.#evict(first, worst, grace);
+    else this.#options.log.warn({ signal }, "the node runs short and there is no pod to evict");
+  }
+
+  /** Whether enough became free without ending anybody. Removing images and dead containers frees the file system that they lie on. */
+  async #reclaims(signal: Signal, hasImageFs: boolean, call: Call): Promise<boolean> {
+    const { reclaimDisk, signals, config } = this.#options;
+    if (!signal.includes("fs.") || (hasImageFs && !signal.startsWith("imagefs."))) return false;
+    await reclaimDisk(call);
+    return crossings(readSignals(signals), config.thresholds).length === 0;
   }
 
   #isSomebodyLeaving(): boolean {
@@ -126,18 +128,19 @@ export class Eviction {
     return leaving !== undefined && !isReleased(leaving.uid) && clock.monotonic() - leaving.since < releasedWithinMs;
   }
 
-  /** Soft thresholds that have been crossed for their whole grace period. */
-  #lasting(soft: readonly SoftReading[]): SoftReading[] {
+  /** Those that have been crossed for their whole grace period. */
+  #lasting(low: readonly Crossing[]): Crossing[] {
     const now = this.#options.clock.monotonic();
-    for (const signal of this.#softSince.keys())
-      if (!soft.some((reading) => reading.signal === signal)) this.#softSince.delete(signal);
-    for (const { signal } of soft) if (!this.#softSince.has(signal)) this.#softSince.set(signal, now);
-    return soft.filter(({ signal, graceMs }) => now - (this.#softSince.get(signal) ?? now) >= graceMs);
+    for (const threshold of this.#since.keys())
+      if (!low.some((crossing) => crossing.threshold === threshold)) this.#since.delete(threshold);
+    for (const { threshold } of low) if (!this.#since.has(threshold)) this.#since.set(threshold, now);
+    return low.filter(({ threshold }) => now - (this.#since.get(threshold) ?? now) >= (threshold.graceMs ?? 0));
   }
 
-  #note(low: readonly SignalReading[]): void {
+  #note(low: readonly Crossing[]): void {
     const now = this.#options.clock.monotonic();
-    for (const { signal } of low) {
+    for (const { threshold } of low) {
+      const { signal } = threshold;
       this.#seenAt[signal === "memory.available" ? "memory" : signal === "pid.available" ? "pids" : "disk"] = now;
     }
     const told = JSON.stringify(this.pressure());
@@ -146,11 +149,12 @@ export class Eviction {
     this.#options.onPressure();
   }
 
-  #evict({ pod, usage }: RankedPod, { signal, threshold, available }: SignalReading, graceSeconds: number): void {
+  #evict({ pod, usage }: RankedPod, { threshold, quantity, available }: Crossing, graceSeconds: number): void {
+    const { signal } = threshold;
     const resource = resourceOf(signal);
     const amount = (bytes: number) => formatQuantity(quantityOf(BigInt(Math.max(0, Math.floor(bytes))), "binary"));
     const parts = [
-      `The node was low on resource: ${resource}. Threshold quantity: ${amount(threshold)}, available: ${amount(available)}. `,
+      `The node was low on resource: ${resource}. Threshold quantity: ${amount(quantity)}, available: ${amount(available)}. `,
     ];
     for (const [name, own] of usage.containers) {
       const used = resource === "memory" ? own.memoryBytes : own.rootBytes + own.logBytes;
@@ -162,57 +166,73 @@ export class Eviction {
       }
     }
     this.#leaving = { uid: pod.metadata.uid, since: this.#options.clock.monotonic() };
-    this.#end(pod, signal, parts.join(""), graceSeconds);
+    const message = parts.join("");
+    const condition = { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message };
+    this.#end(pod, signal, { reason: "Evicted", message, condition }, graceSeconds);
   }
 
-  async #endOverLimit(pods: readonly AgentPod[], usage: ReadonlyMap<string, PodUsage>, call: Call): Promise<void> {
+  /** How many were over a limit of their own. */
+  async #endOverLimit(pods: readonly AgentPod[], usage: ReadonlyMap<string, PodUsage>, call: Call): Promise<number> {
+    let count = 0;
     for (const pod of pods) {
-      const volume = await this.#options.volumes.overLimit(pod, call);
-      if (volume) {
-        const limit = formatQuantity(quantityOf(BigInt(volume.limitBytes), "binary"));
-        this.#end(
-          pod,
-          "emptydirfs.limit",
-          `Usage of EmptyDir volume "${volume.volume}" exceeds the limit "${limit}". `,
-          1,
-        );
-        continue;
-      }
-      const own = usage.get(pod.metadata.uid);
-      if (own && hasStorageLimit(pod)) this.#endOverStorage(pod, own);
+      const over = (await this.#overVolume(pod, call)) ?? overStorage(pod, usage.get(pod.metadata.uid));
+      if (!over) continue;
+      count++;
+      this.#end(pod, over.signal, { reason: "Evicted", message: over.message }, immediateGraceSeconds);
     }
+    return count;
   }
 
-  #endOverStorage(pod: AgentPod, usage: PodUsage): void {
-    const limits = pod.spec.containers.flatMap(({ name, resources }) => {
-      const text = resources?.limits?.["ephemeral-storage"];
-      return text === undefined ? [] : [{ name, text, bytes: quantityValue(parseQuantity(text)) }];
-    });
-    // Upstream leaves containers without a limit out of the sum.
-    const total = limits.reduce((sum, { bytes }) => sum + bytes, 0n);
-    if (usage.rootBytes + usage.localBytes > total) {
-      const limit = formatQuantity(quantityOf(total, "binary"));
-      const message = `Pod ephemeral local storage usage exceeds the total limit of containers ${limit}. `;
-      return this.#end(pod, "ephemeralpodfs.limit", message, 1);
-    }
-    for (const { name, text, bytes } of limits) {
-      const used = usage.containers.get(name);
-      if (!used || used.rootBytes + used.logBytes <= bytes) continue;
-      const message = `Container ${name} exceeded its local ephemeral storage limit "${text}". `;
-      return this.#end(pod, "ephemeralcontainerfs.limit", message, 1);
-    }
+  async #overVolume(pod: AgentPod, call: Call): Promise<OverLimit | undefined> {
+    const volume = await this.#options.volumes.overLimit(pod, call);
+    if (!volume) return undefined;
+    const limit = formatQuantity(quantityOf(BigInt(volume.limitBytes), "binary"));
+    const message = `Usage of EmptyDir volume "${volume.volume}" exceeds the limit "${limit}". `;
+    return { signal: "emptydirfs.limit", message };
   }
 
-  #end(pod: AgentPod, signal: string, message: string, graceSeconds: number): void {
+  #end(pod: AgentPod, signal: string, verdict: Verdict, graceSeconds: number): void {
     const { recorder, log, end } = this.#options;
+    const { message } = verdict;
     this.#options.onEvicted?.(signal);
     log.warn({ pod: podName(pod), message }, "evicting a pod");
     recorder.event(pod, "Warning", "Evicted", message);
-    const condition = { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message };
-    end(pod.metadata.uid, { reason: "Evicted", message, condition }, graceSeconds);
+    end(pod.metadata.uid, verdict, graceSeconds);
   }
+}
+
+interface OverLimit {
+  readonly signal: string;
+  readonly message: string;
+}
+
+function overStorage(pod: AgentPod, usage: PodUsage | undefined): OverLimit | undefined {
+  if (!usage || !hasStorageLimit(pod)) return undefined;
+  const limits = pod.spec.containers.flatMap(({ name, resources }) => {
+    const text = resources?.limits?.["ephemeral-storage"];
+    return text === undefined ? [] : [{ name, text, bytes: quantityValue(parseQuantity(text)) }];
+  });
+  // Upstream leaves containers without a limit out of the sum.
+  const total = limits.reduce((sum, { bytes }) => sum + bytes, 0n);
+  if (usage.rootBytes + usage.localBytes > total) {
+    const limit = formatQuantity(quantityOf(total, "binary"));
+    const message = `Pod ephemeral local storage usage exceeds the total limit of containers ${limit}. `;
+    return { signal: "ephemeralpodfs.limit", message };
+  }
+  for (const { name, text, bytes } of limits) {
+    const used = usage.containers.get(name);
+    if (!used || used.rootBytes + used.logBytes <= bytes) continue;
+    const message = `Container ${name} exceeded its local ephemeral storage limit "${text}". `;
+    return { signal: "ephemeralcontainerfs.limit", message };
+  }
+  return undefined;
 }
 
 function hasStorageLimit(pod: AgentPod): boolean {
   return pod.spec.containers.some(({ resources }) => resources?.limits?.["ephemeral-storage"] !== undefined);
+}
+
+function merged(crossed: readonly Crossing[], unresolved: readonly Crossing[]): Crossing[] {
+  const known = new Set(crossed.map(({ threshold }) => threshold));
+  return [...crossed, ...unresolved.filter(({ threshold }) => !known.has(threshold))];
 }

@@ -7,21 +7,24 @@ import { CgroupDriver, LinuxContainerResources } from "../../cri/api/gen/runtime
 import { type Call, uninterrupted, within } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Log } from "../../plugins/kit/log.ts";
+import type { Taint } from "../../plugins/kit/objects/types.ts";
 import type { PluginSockets } from "../../plugins/kit/plugin-sockets.ts";
 import type { AgentConfig } from "../config/agent-config.ts";
 import { annotations } from "../containers/identity.ts";
+import { removeLogs } from "../containers/log-files.ts";
 import { ImageGc } from "../images/image-gc.ts";
 import { atLeastZero, reservedOf } from "../node/capacity.ts";
 import type { MachineFacts } from "../node/machine.ts";
 import type { Pressure } from "../node/node-status.ts";
-import { isAnythingRunning, type ObservedPod } from "../pleg/observed.ts";
-import { type AgentPod, containersOf, isCriticalPod } from "../pods/agent-pod.ts";
+import type { ObservedPod } from "../pleg/observed.ts";
+import { type AgentPod, containersOf } from "../pods/agent-pod.ts";
 import { type Allotment, type NodeResources, nothingAllotted } from "../pods/deps.ts";
-import type { Recorder } from "../pods/recorder.ts";
+import { nodeSubject, type Recorder } from "../pods/recorder.ts";
+import { isTerminalPhase } from "../status/phase.ts";
 import type { Verdict } from "../status/pod-status.ts";
 import { qosClassOf } from "../status/qos.ts";
 import type { VolumeManager } from "../volumes/contract.ts";
-import { admissionVerdict, resizeRefusal } from "./admission.ts";
+import { admissionOf, resizeRefusal } from "./admission.ts";
 import { openCgroupFiles } from "./cgroup-files.ts";
 import { CpuManager, parseCpus } from "./cpu-manager.ts";
 import type { DeviceCount } from "./devices/contract.ts";
@@ -31,8 +34,9 @@ import { Eviction } from "./eviction.ts";
 import { LogRotation } from "./log-rotation.ts";
 import { PodCgroups } from "./pod-cgroups.ts";
 import { podUsage } from "./pod-usage.ts";
-import type { UserNamespaces } from "./user-namespaces.ts";
+import { endAllInTurn, endByPriority, shutdownGroups } from "./shutdown.ts";
 import { hostSignals } from "./signals.ts";
+import type { UserNamespaces } from "./user-namespaces.ts";
 
 export interface ResourcesOptions {
   readonly config: AgentConfig;
@@ -49,6 +53,7 @@ export interface ResourcesOptions {
   readonly onEvicted?: (signal: string) => void;
   readonly allocatable: () => Readonly<Record<string, string>>;
   readonly labels: () => Readonly<Record<string, string>>;
+  readonly taints: () => readonly Taint[];
   readonly observed: () => readonly ObservedPod[];
   /** Resolves when `observed` is complete for the first time. */
   readonly listed: () => Promise<void>;
@@ -69,7 +74,7 @@ export interface AgentResources extends NodeResources {
   pressure(): Pressure;
   troubles(): readonly string[];
   run(call: Call): Promise<void>;
-  /** Ends every pod, critical ones last, and waits until nothing runs. */
+  /** Ends every pod, by priority or critical ones last, and waits until they have let go of everything. */
   shutDown(call: Call): Promise<void>;
   /** Takes the empty tree of cgroups away. */
   removeCgroups(): void;
@@ -77,6 +82,7 @@ export interface AgentResources extends NodeResources {
 
 export async function openResources(options: ResourcesOptions): Promise<AgentResources> {
   const { config, machine, runtime, clock, log, pods } = options;
+  const node = nodeSubject(config.nodeName);
   let isShuttingDown = false;
   const reserved = reservedOf([config.systemReserved, config.kubeReserved]);
   const cgroups = new PodCgroups({
@@ -106,6 +112,8 @@ export async function openResources(options: ResourcesOptions): Promise<AgentRes
     config: config.imageGc,
     clock,
     log,
+    recorder: options.recorder,
+    node,
   });
   let imageDir: string | undefined;
   const usageSources = {
@@ -120,12 +128,16 @@ export async function openResources(options: ResourcesOptions): Promise<AgentRes
     clock,
     log,
     recorder: options.recorder,
+    node,
     volumes: options.volumes,
     pods,
     usage: (of, call) => podUsage(usageSources, of, within(10_000, call)),
     end: options.end,
     isReleased: options.isReleased,
-    reclaimDisk: (call) => imageGc.collect(call, { everything: true }),
+    reclaimDisk: async (call) => {
+      await removeEnded(options, call);
+      await imageGc.collect(call, { everything: true });
+    },
     onPressure: options.onNews,
     ...(options.onEvicted ? { onEvicted: options.onEvicted } : {}),
   });
@@ -145,10 +157,11 @@ export async function openResources(options: ResourcesOptions): Promise<AgentRes
       if (isShuttingDown) return { reason: "NodeShutdown", message: "Pod was rejected as the node is shutting down." };
       return (
         eviction.refuses(pod, qosClassOf(pod.spec)) ??
-        admissionVerdict(pod, others, {
+        admissionOf(pod, others, {
           allocatable: options.allocatable(),
           nodeName: config.nodeName,
           labels: options.labels(),
+          taints: options.taints(),
           allowedSysctls: config.allowedUnsafeSysctls,
         })
       );
@@ -194,8 +207,9 @@ export async function openResources(options: ResourcesOptions): Promise<AgentRes
     async shutDown(call) {
       isShuttingDown = true;
       options.onNews();
-      await endAll(options, (pod) => !isCriticalPod(pod), call);
-      await endAll(options, () => true, call);
+      options.recorder.event(node, "Normal", "Shutdown", "Shutdown manager detected shutdown event");
+      const groups = shutdownGroups(config);
+      await (groups.length > 0 ? endByPriority(groups, options, call) : endAllInTurn(options, call));
     },
   };
 }
@@ -209,14 +223,23 @@ async function runDevicePlugins(options: ResourcesOptions, devices: DeviceManage
   await new DevicePlugins({ dir: config.devicePluginDir, sockets, devices, clock, log, onChange: onNews }).run(call);
 }
 
-async function endAll(options: ResourcesOptions, which: (pod: AgentPod) => boolean, call: Call): Promise<void> {
-  const message = "Pod was terminated in response to imminent node shutdown.";
-  const condition = { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message };
-  const chosen = options.pods().filter(which);
-  const uids = new Set(chosen.map(({ metadata }) => metadata.uid));
-  for (const uid of uids) options.end(uid, { reason: "Terminated", message, condition });
-  const isAnyLeft = () => options.observed().some((pod) => uids.has(pod.uid) && isAnythingRunning(pod));
-  while (isAnyLeft()) await options.clock.sleep(20, call);
+/** Containers of pods that are over: their status is told, and their logs give way to those who still run. */
+async function removeEnded({ runtime, observed, pods, log }: ResourcesOptions, call: Call): Promise<void> {
+  const over = new Set(
+    pods().flatMap(({ status, metadata }) => (isTerminalPhase(status?.phase) ? [metadata.uid] : [])),
+  );
+  for (const { uid, containers } of observed()) {
+    for (const { id, state, logPath } of over.has(uid) ? containers : []) {
+      if (state !== "exited") continue;
+      try {
+        await runtime.runtime.removeContainer({ containerId: id }, call);
+        await removeLogs(logPath);
+      } catch (error) {
+        if (call.signal.aborted) throw error;
+        log.warn({ container: id, err: error }, "cannot remove a container that has ended");
+      }
+    }
+  }
 }
 
 /** Older runtimes cannot be asked and use plain cgroup files. */

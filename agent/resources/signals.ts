@@ -1,17 +1,22 @@
 // How much the node has left of what pods use up, and which thresholds are crossed.
 
 import { readFileSync, statSync } from "node:fs";
-import type { EvictionConfig } from "../config/agent-config.ts";
-import type { SoftThreshold } from "../config/soft-eviction.ts";
+import { amountFrom, type Threshold } from "../config/eviction-thresholds.ts";
 import { fileSystem, meminfo } from "../node/machine.ts";
 import type { Signal } from "./eviction-rank.ts";
 
 export interface SignalReading {
   readonly signal: Signal;
   readonly available: number;
-  readonly threshold: number;
   /** What there is in all. */
   readonly capacity: number;
+}
+
+export interface Crossing {
+  readonly threshold: Threshold;
+  /** What of it must be available, and what is. */
+  readonly quantity: number;
+  readonly available: number;
 }
 
 export interface SignalSources {
@@ -47,49 +52,45 @@ export function hostSignals(nodeDir: string, imageDir: () => string | undefined)
   };
 }
 
-/** Every signal with its threshold; crossed where less is available than the threshold. */
-export function readSignals(sources: SignalSources, config: EvictionConfig): SignalReading[] {
+/** Every signal that can be read. */
+export function readSignals(sources: SignalSources): SignalReading[] {
   const nodeFs = sources.nodeFs();
   const imageFs = sources.imageFs();
   const ids = sources.processIds();
   const memory = sources.memory();
-  const reading = (signal: Signal, available: number, capacity: number, threshold: number): SignalReading => ({
+  const reading = (signal: Signal, available: number, capacity: number): SignalReading => ({
     signal,
     available,
     capacity,
-    threshold,
   });
   const readings = [
-    reading("memory.available", memory.availableBytes, memory.bytes, Number(config.memoryBytes)),
-    reading("nodefs.available", nodeFs.availableBytes, nodeFs.bytes, nodeFs.bytes * config.nodeFsAvailable),
+    reading("memory.available", memory.availableBytes, memory.bytes),
+    reading("nodefs.available", nodeFs.availableBytes, nodeFs.bytes),
+    reading("nodefs.inodesFree", nodeFs.freeInodes, nodeFs.inodes),
+    ...(imageFs
+      ? [
+          reading("imagefs.available", imageFs.availableBytes, imageFs.bytes),
+          reading("imagefs.inodesFree", imageFs.freeInodes, imageFs.inodes),
+        ]
+      : []),
+    reading("pid.available", ids.most - ids.used, ids.most),
   ];
   // Some file systems count no inodes.
-  if (nodeFs.inodes > 0) {
-    readings.push(reading("nodefs.inodesFree", nodeFs.freeInodes, nodeFs.inodes, nodeFs.inodes * config.inodesFree));
-  }
-  if (imageFs) {
-    readings.push(
-      reading("imagefs.available", imageFs.availableBytes, imageFs.bytes, imageFs.bytes * config.imageFsAvailable),
-    );
-  }
-  readings.push(reading("pid.available", ids.most - ids.used, ids.most, ids.most * config.pidAvailable));
-  return readings;
+  return readings.filter(({ signal, capacity }) => !signal.endsWith(".inodesFree") || capacity > 0);
 }
 
-export function crossed<R extends SignalReading>(readings: readonly R[]): R[] {
-  return readings.filter(({ available, threshold }) => available < threshold);
-}
-
-/** The same readings against the soft thresholds. */
-export function softReadings(readings: readonly SignalReading[], soft: readonly SoftThreshold[]): SoftReading[] {
-  return soft.flatMap(({ signal, below, graceMs }) => {
-    const found = readings.find((reading) => reading.signal === signal);
+/** Thresholds of which less is available than they say; with `reclaiming`, less than they say and what must be freed beyond. */
+export function crossings(
+  readings: readonly SignalReading[],
+  thresholds: readonly Threshold[],
+  options: { readonly reclaiming?: boolean } = {},
+): Crossing[] {
+  return thresholds.flatMap((threshold) => {
+    const found = readings.find(({ signal }) => signal === threshold.signal);
     if (!found) return [];
-    const threshold = "fraction" in below ? found.capacity * below.fraction : below.amount;
-    return [{ ...found, threshold, graceMs }];
+    const { available, capacity } = found;
+    const quantity = amountFrom(threshold.below, capacity);
+    const more = options.reclaiming && threshold.minimumReclaim ? amountFrom(threshold.minimumReclaim, capacity) : 0;
+    return available < quantity + more ? [{ threshold, quantity, available }] : [];
   });
-}
-
-export interface SoftReading extends SignalReading {
-  readonly graceMs: number;
 }

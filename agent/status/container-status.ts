@@ -1,6 +1,7 @@
 // Container statuses: what the runtime says, what the last status said, and why a container waits, merged as upstream merges them.
 
-import type { Container, ContainerState, ContainerStatus } from "../../plugins/kit/objects/types.ts";
+import type { Container, ContainerState, ContainerStatus, VolumeMount } from "../../plugins/kit/objects/types.ts";
+import { isRecursiveReadOnly } from "../containers/recursive-read-only.ts";
 import type { ObservedContainer, ObservedPod } from "../pleg/observed.ts";
 import { type AgentPod, isSidecar } from "../pods/agent-pod.ts";
 import { type ProbeVerdict, shouldRestart } from "../pods/plan.ts";
@@ -24,6 +25,8 @@ export interface ContainerStatusInput {
   readonly probes: ProbeView;
   /** Prefix of container ids: the runtime's name. */
   readonly runtimeName: string;
+  /** This handler of the runtime can make what lies below a read-only mount read-only, too. */
+  readonly hasRecursiveReadOnly: (runtimeHandler: string) => boolean;
   /** Nothing will be started any more: what was never seen to end is taken as lost. */
   readonly isTerminal: boolean;
 }
@@ -58,6 +61,8 @@ function statusOf(
   const status: ContainerStatus = newest
     ? fromObserved(input, newest, before, old)
     : fromMemory(input, container, kind, old, defaultReason);
+  const volumeMounts = old?.volumeMounts ?? volumeMountsOf(input, container);
+  if (volumeMounts.length > 0) status.volumeMounts = volumeMounts;
   if (newest?.state === "running" && container.resources && Object.keys(container.resources).length > 0) {
     // Told once they are in force: the plan brings the container's cgroup in line before anything else.
     status.resources = container.resources;
@@ -66,6 +71,30 @@ function statusOf(
   applyWaiting(input, container, kind, status, newest);
   applyProbes(input, container, kind, status, newest, old);
   return status;
+}
+
+/** The runtime knows nothing of names of volumes: told from the spec, and never changed afterwards. */
+function volumeMountsOf(
+  { observed, hasRecursiveReadOnly }: ContainerStatusInput,
+  container: Container,
+): NonNullable<ContainerStatus["volumeMounts"]> {
+  const isSupported = () => hasRecursiveReadOnly(observed?.sandboxes[0]?.runtimeHandler ?? "");
+  return (container.volumeMounts ?? []).map((mount) => ({
+    name: mount.name,
+    mountPath: mount.mountPath,
+    ...(mount.readOnly
+      ? { readOnly: true, recursiveReadOnly: isRecursive(mount, isSupported()) ? "Enabled" : "Disabled" }
+      : {}),
+  }));
+}
+
+function isRecursive(mount: VolumeMount, isSupported: boolean): boolean {
+  try {
+    return isRecursiveReadOnly(mount, isSupported);
+  } catch {
+    // The container is never started for that reason, which its state tells.
+    return false;
+  }
 }
 
 function fromObserved(
@@ -84,7 +113,6 @@ function fromObserved(
     image: newest.image,
     imageID: newest.imageId,
     containerID: containerIdOf(input, newest),
-    ...(old?.volumeMounts ? { volumeMounts: old.volumeMounts } : {}),
     ...(newest.user
       ? { user: { linux: { ...newest.user, supplementalGroups: [...newest.user.supplementalGroups] } } }
       : {}),

@@ -64,6 +64,7 @@ function compute(
     waiting: new Map(),
     probes: { startup: (id) => more.startup?.[id], readiness: (id) => more.readiness?.[id] },
     runtimeName: "containerd",
+    hasRecursiveReadOnly: (handler) => handler === "",
     isTerminal: false,
     hostIps: ["192.168.1.5"],
     nowMs: start,
@@ -416,4 +417,35 @@ t.test("qosClassOf()", async (t) => {
     ["only memory", [{ name: "a", resources: { limits: { memory: "1Gi" } } }], "Burstable"],
   ];
   for (const [name, containers, expect] of cases) t.equal(qosClassOf({ containers }), expect, name);
+});
+
+t.test("computeStatus() tells what is mounted, and once only", async (t) => {
+  const volumeMounts = [
+    { name: "data", mountPath: "/data" },
+    { name: "config", mountPath: "/config", readOnly: true, recursiveReadOnly: "IfPossible" },
+    { name: "keys", mountPath: "/keys", readOnly: true },
+  ];
+  const mounting = pod({ containers: [{ name: "a", image, volumeMounts }] });
+  const told = compute({ pod: mounting, observed: seen(box("a", "running")) });
+  const expected = [
+    { name: "data", mountPath: "/data" },
+    { name: "config", mountPath: "/config", readOnly: true, recursiveReadOnly: "Enabled" },
+    { name: "keys", mountPath: "/keys", readOnly: true, recursiveReadOnly: "Disabled" },
+  ];
+  t.same(told.containerStatuses?.[0]?.volumeMounts, expected);
+  const later = compute({ pod: mounting, previous: told, hasRecursiveReadOnly: () => false });
+  t.same(later.containerStatuses?.[0]?.volumeMounts, expected);
+});
+
+t.test("computeStatus() shares 12 KiB of termination messages among a pod's containers", async (t) => {
+  const three = ["a", "b", "c"].map((name) => ({ name, image }));
+  const long = "x".repeat(4095) + "é".repeat(1000);
+  const ended = three.map(({ name }) => failed(name, { message: long }));
+  const told = compute({ pod: pod({ restartPolicy: "Never", containers: three }), observed: seen(...ended) });
+  const messages = (told.containerStatuses ?? []).map(({ state }) => state?.terminated?.message);
+  t.same(
+    messages,
+    three.map(() => "x".repeat(4095)),
+    "and cuts no character in two",
+  );
 });

@@ -3,6 +3,7 @@
 import type { PodCondition, PodStatus } from "../../plugins/kit/objects/types.ts";
 import { type BareCondition, conditionsOf, ownedConditions } from "./conditions.ts";
 import { type ContainerStatusInput, containerStatuses, endStatuses } from "./container-status.ts";
+import { boundMessages } from "./message-bounds.ts";
 import { isStaticPod } from "../pods/agent-pod.ts";
 import type { ResizeRefusal } from "../pods/resize.ts";
 import { isTerminalPhase, phaseOf } from "./phase.ts";
@@ -34,6 +35,7 @@ export function computeStatus(input: StatusInput): PodStatus {
   const regular = containerStatuses(input, "regular", previous.containerStatuses ?? []);
   const ephemeral = containerStatuses(input, "ephemeral", previous.ephemeralContainerStatuses ?? []);
   if (input.isTerminal) endStatuses(input.pod, init, regular);
+  boundMessages([...init, ...regular, ...ephemeral]);
   const { phase, reason, message } = phaseAndReason(input, previous, [...regular, ...init]);
 
   const foreign = (input.pod.status?.conditions ?? []).filter((condition) => !ownedConditions.has(condition.type));

@@ -88,6 +88,10 @@ t.test("what a node gives out, on containerd", { skip: withoutContainerd() }, as
     containerLogs: { maxBytes: 4_000, maxFiles: 3 },
     cpuManager: "static" as const,
     reservedCpus: "0",
+    shutdownGraceByPriority: [
+      { priority: 0, seconds: 3_000 },
+      { priority: 1_000, seconds: 2_000 },
+    ],
   };
   const { agent, dataDir } = await startNode(t, runtime, { api, config, clock: hastyClock });
   marks.push(dataDir);
@@ -259,7 +263,7 @@ t.test("what a node gives out, on containerd", { skip: withoutContainerd() }, as
       readinessProbe: { exec: { command: ["test", "-e", "/up"] }, periodSeconds: 1 },
     });
     const spec = { volumes, terminationGracePeriodSeconds: 20 };
-    await create("vital", mounted("vital"), { ...spec, priority: 2_000_000_000 });
+    await create("vital", mounted("vital"), { ...spec, priority: 1_000 });
     await create("plain", mounted("plain"), spec);
     for (const name of ["vital", "plain"]) await ready(name);
     await agent.shutDown(within(60_000));
@@ -292,10 +296,10 @@ t.test("what a node gives out, on containerd", { skip: withoutContainerd() }, as
     };
     const eviction = {
       ...agentConfig({}).eviction,
-      nodeFsAvailable: 0.5,
-      imageFsAvailable: 0.01,
-      inodesFree: 0,
-      pidAvailable: 0,
+      thresholds: [
+        { signal: "nodefs.available", below: { fraction: 0.5 } },
+        { signal: "imagefs.available", below: { fraction: 0.01 } },
+      ] as const,
     };
     const imageGc = { highPercent: 85, lowPercent: 80, minAgeMs: 0, maxAgeMs: 0 };
     const tight = { cgroupRoot, eviction, imageGc };
@@ -332,7 +336,10 @@ t.test("what a node gives out, on containerd", { skip: withoutContainerd() }, as
     await until("the node to say so", async () => conditionOf((await theNode()) as never, "DiskPressure") === "True");
     await create("refused", {});
     await ended("refused");
-    t.match((await get("refused"))?.status, { reason: "Evicted", message: "The node had condition: [DiskPressure]. " });
+    t.match((await get("refused"))?.status, {
+      reason: "Evicted",
+      message: "Pod was rejected: The node had condition: [DiskPressure]. ",
+    });
     for (const name of ["modest", "important"]) t.equal(conditionOf(await get(name), "Ready"), "True", name);
     t.ok(await hasImage("idle"), "images lie elsewhere: removing them would free nothing here");
 

@@ -48,7 +48,7 @@ function plainVolumes(dir: string): VolumeManager {
   };
 }
 
-const everythingFits: NodeResources = {
+export const everythingFits: NodeResources = {
   admit: () => undefined,
   refuseResize: () => undefined,
   preparePod: async () => {},
@@ -84,6 +84,7 @@ export async function openPodRoom(
     cgroupVersion: 1,
     hasMemoryController: true,
     memoryCapacityBytes: 1n << 30n,
+    hasRecursiveReadOnly: () => true,
     usersOf: () => undefined,
     cgroupParent: () => "",
   };
