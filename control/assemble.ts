@@ -44,7 +44,7 @@ import { Scheduler } from "./scheduler/scheduler.ts";
 import { snapshotsFolder, takeSnapshot } from "./snapshots/files.ts";
 import { snapshotPaths } from "./snapshots/path.ts";
 import { runSchedule, type SnapshotSchedule } from "./snapshots/schedule.ts";
-import { ensureSystemObjects } from "./system-objects.ts";
+import { ensureOwnAddress, ensureSystemObjects } from "./system-objects.ts";
 
 export interface ControlOptions {
   readonly dataDir: string;
@@ -57,7 +57,7 @@ export interface ControlOptions {
   /** Addresses of the cluster's DNS, kept for it by the service `kube-dns`. */
   readonly clusterDns?: readonly string[];
   readonly clusterDomain: string;
-  /** Where this server is reached, for the `kubernetes` service and discovery. */
+  /** Where this server is reached, for the `kubernetes` service and discovery; `tellAddress` when it is another. */
   readonly advertise: { readonly address: string; readonly port: number };
   /** The node that runs in the same process, where one does. */
   readonly ownNode?: string;
@@ -80,6 +80,8 @@ export interface ControlPlane {
   /** For connections that ask to stop being HTTP: exec, attach, port-forward, proxied WebSockets. */
   upgrade(upgrade: Upgrade): void;
   readonly pki: Pki;
+  /** Writes where this server is now reached; tries again until it is written or the call is stopped. */
+  tellAddress(call: Call): Promise<void>;
   /** The API in this process, with a fixed identity; authorization still applies. */
   fetchAs(user: UserInfo): Fetch;
   /** Runs controllers and the scheduler until the call is stopped. */
@@ -179,11 +181,8 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
   });
 
   const system = clientFor(api.fetchAs(systemUser), "apiserver", options);
-  await ensureSystemObjects(
-    system,
-    { ...options, caCertificate: pki.ca.cert, frontProxyCa: pki.frontProxyCa.cert },
-    call,
-  );
+  const facts = { ...options, caCertificate: pki.ca.cert, frontProxyCa: pki.frontProxyCa.cert };
+  await ensureSystemObjects(system, facts, call);
   await reconcileBootstrapPolicy(system, call);
   // What every cluster has is there now; from here on writes are held to the rules.
   admission.push(...plugins.all(admissionKind), ...access.admission);
@@ -228,6 +227,7 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
       if (!lines.accept(upgrade)) api.upgrade(upgrade);
     },
     pki,
+    tellAddress: (tellCall) => keepTrying(() => ensureOwnAddress(system, facts, tellCall), clock, log, tellCall),
     fetchAs: (user) => api.fetchAs(user),
     // A store of our own has no other servers on it.
     run: (runCall) => (choice.store === "sqlite" ? work(runCall) : lease.run(work, runCall)),
@@ -239,6 +239,20 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
       await store.close();
     },
   };
+}
+
+const tryAgainMs = 2_000;
+
+async function keepTrying(work: () => Promise<void>, clock: Clock, log: Log, call: Call): Promise<void> {
+  while (!call.signal.aborted) {
+    try {
+      return await work();
+    } catch (error) {
+      if (call.signal.aborted) return;
+      log.warn({ err: error }, "cannot write this server's address yet");
+      await clock.sleep(tryAgainMs, call).catch(() => {});
+    }
+  }
 }
 
 async function backup(store: { backup?(path: string): Promise<void> }, path: string): Promise<void> {

@@ -60,13 +60,18 @@ export async function ensureSystemObjects(client: ApiClient, facts: SystemFacts,
     await ensure(client, resources.priorityclasses, priorityClass, call);
   await ensure(client, resources.storageclasses, localPathClass, call);
   await ensure(client, resources.services, kubernetesService(facts), call);
-  await ensureAddress(client, facts, call);
-  await ensureClusterInfo(client, facts, call);
+  await ensureOwnAddress(client, facts, call);
   await ensureMap(client, extensionAuthentication(facts), call);
   const dnsAddress = facts.clusterDns?.find((address) =>
     facts.serviceCidr.split(",").some((cidr) => isWithin(address, cidr)),
   );
   if (dnsAddress) await ensureDns(client, dnsAddress, facts.log, call);
+}
+
+/** Where this server is reached, for pods and for whoever wants to join. */
+export async function ensureOwnAddress(client: ApiClient, facts: SystemFacts, call: Call): Promise<void> {
+  await ensureAddress(client, facts, call);
+  await ensureClusterInfo(client, facts, call);
 }
 
 /** A cluster whose DNS address was given to a service before this one existed goes on as it was. */

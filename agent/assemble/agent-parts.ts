@@ -16,7 +16,7 @@ import { openPlugins } from "../../plugins/kit/registry.ts";
 import { volumeKind } from "../../plugins/kit/volume.ts";
 import { credentialProviders } from "../images/credential-provider.ts";
 import { ImageManager } from "../images/image-manager.ts";
-import { hasDefaultRoute } from "../node/addresses.ts";
+import { hasDefaultRoute } from "../../plugins/kit/net/own-addresses.ts";
 import { CsiNodeWriter } from "../node/csi-node.ts";
 import { nodeFacts } from "../node/facts.ts";
 import { NodeManager } from "../node/node-manager.ts";

@@ -12,7 +12,7 @@ import { joinByBootstrap } from "../join/bootstrap-kubeconfig.ts";
 import { joinByKubeconfig } from "../join/by-kubeconfig.ts";
 import { joinCluster, type Joined } from "../join/join.ts";
 import type { ServingNames } from "../join/serving-certificate.ts";
-import { nodeAddresses } from "../node/addresses.ts";
+import { nodeAddresses } from "../../plugins/kit/net/own-addresses.ts";
 import type { NodeOptions } from "./node.ts";
 
 export interface Membership {

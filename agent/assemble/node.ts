@@ -23,7 +23,7 @@ import { settingsOf } from "../../plugins/kit/registry.ts";
 import { type Agent, openAgent } from "../assemble.ts";
 import { ImageFolder } from "../images/image-folder.ts";
 import { agentConfig } from "../config/agent-config.ts";
-import { nodeAddresses } from "../node/addresses.ts";
+import { nodeAddresses } from "../../plugins/kit/net/own-addresses.ts";
 import { tuningFrom } from "../config/agent-settings.ts";
 import { isMachineStopping } from "../node/shutdown.ts";
 import { shutdownGroups } from "../resources/shutdown.ts";
@@ -163,7 +163,7 @@ export async function openNode(options: NodeOptions): Promise<RunningNode> {
     },
     identity: options.identity,
     client: options.api && new ApiClient({ ...options.api, log, clock, userAgent: "skiff-agent" }),
-    addresses: nodeAddresses(config.nodeIps),
+    addresses: () => nodeAddresses(config.nodeIps),
     kubeletPort: config.kubeletPort,
     healthzPort: config.healthzPort,
     readOnlyPort: config.readOnlyPort,

@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Log } from "../../plugins/kit/log.ts";
+import { onAddressChange } from "../node/addresses.ts";
 import type { AgentView } from "../server/contract.ts";
 import type { MoreRoutes } from "../server/routes.ts";
 import { Access } from "../server/access/access.ts";
@@ -45,7 +46,8 @@ export interface NodeServersOptions {
   readonly page?: PageOptions & { readonly port: number };
   /** Answers who may; without an API server nobody may. */
   readonly client: ApiClient | undefined;
-  readonly addresses: readonly string[];
+  /** The node's own, asked again: they may change. */
+  readonly addresses: () => readonly string[];
   readonly kubeletPort: number;
   /** 0 is off. */
   readonly healthzPort: number;
@@ -83,8 +85,13 @@ export async function openNodeServers(options: NodeServersOptions): Promise<Node
       if (server) open.push(server);
     }
     if (identity && client) {
-      const names = servingNames(view.nodeName, options.addresses);
-      const tls = () => ({ ...identity.serving(view.nodeName, names), clientCa: identity.clientCa });
+      const { addresses } = options;
+      const names = () => servingNames(view.nodeName, addresses());
+      const tls = () => ({ ...identity.serving(view.nodeName, names()), clientCa: identity.clientCa });
+      const onRenewed = (then: () => void) => {
+        const ends = [identity.onRenewed?.(then), onAddressChange(addresses, clock, then)];
+        return () => ends.forEach((end) => end?.());
+      };
       const listen = { host: "::", port: options.kubeletPort };
       open.push(
         await openKubeletServer({
@@ -94,7 +101,7 @@ export async function openNodeServers(options: NodeServersOptions): Promise<Node
           tls,
           ...(options.more ? { more: options.more } : {}),
           ...(page ? { page } : {}),
-          ...(identity.onRenewed ? { onRenewed: (then: () => void) => identity.onRenewed?.(then) ?? (() => {}) } : {}),
+          onRenewed,
           ...(options.meters ? { meters: options.meters } : {}),
           clock,
           log: log.child({ part: "kubelet API" }),

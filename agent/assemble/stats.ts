@@ -7,7 +7,7 @@ import type { Log } from "../../plugins/kit/log.ts";
 import { Cgroups } from "../../plugins/kit/platform/cgroups.ts";
 import { statsKind } from "../../plugins/kit/stats-source.ts";
 import type { Agent } from "../assemble.ts";
-import { nodeAddresses } from "../node/addresses.ts";
+import { nodeAddresses } from "../../plugins/kit/net/own-addresses.ts";
 import { machineFacts } from "../node/machine.ts";
 import type { CertificateRenewals } from "../stats/agent-metrics.ts";
 import { coreCounts } from "../stats/cadvisor/topology.ts";

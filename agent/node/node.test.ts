@@ -1,6 +1,7 @@
 import t from "tap";
+import { FakeClock } from "../../plugins/kit/clock.ts";
 import { capacityOf, foreignResources } from "./capacity.ts";
-import { hasDefaultRoute, nodeAddresses } from "./addresses.ts";
+import { onAddressChange } from "./addresses.ts";
 import { machineFacts, type MachineFacts } from "./machine.ts";
 import { isNews, nodeStatus, type NodeStatusInput } from "./node-status.ts";
 
@@ -31,33 +32,6 @@ t.test("foreignResources() are those that others put on the status, but for our 
   const capacity = { cpu: "4", "skiff.dev/serial": "3", "example.com/dongle": "2", "x.kubernetes.io/y": "1" };
   t.same(foreignResources(capacity, own), { "example.com/dongle": { capacity: 2, allocatable: 2 } });
   t.same(foreignResources(undefined, own), {});
-});
-
-t.test("nodeAddresses() prefers what was said, then the default route", async (t) => {
-  const info = (address: string, family: "IPv4" | "IPv6" = "IPv4") =>
-    ({ address, family, internal: false, netmask: "", mac: "", cidr: null, scopeid: 0 }) as never;
-  const interfaces = () => ({
-    docker0: [info("172.17.0.1")],
-    eth0: [info("10.0.0.5"), info("fe80::1", "IPv6"), info("fd00::5", "IPv6")],
-    wlan0: [info("192.168.1.5")],
-  });
-  const routes = () =>
-    "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\nwlan0\t00000000\t0101A8C0\t3\t0\t0\t600\t00000000\n";
-  t.same(nodeAddresses(["1.2.3.4"], { interfaces, routes }), ["1.2.3.4"]);
-  t.same(nodeAddresses([], { interfaces, routes }), ["192.168.1.5"]);
-  t.same(
-    nodeAddresses([], { interfaces, routes: () => "" }),
-    ["10.0.0.5", "fd00::5"],
-    "no default route: the first real interface",
-  );
-  t.same(nodeAddresses([], { interfaces: () => ({}), routes }), []);
-  t.ok(hasDefaultRoute({ routes }));
-  t.notOk(hasDefaultRoute({ routes: () => "" }));
-  const from = "0".repeat(32);
-  const line = (name: string) =>
-    `${from} 00 ${from} 00 fe800000000000000000000000000001 00000400 1 0 00000003     ${name}\n`;
-  t.ok(hasDefaultRoute({ routes: () => "", routes6: () => line("eth0") }));
-  t.notOk(hasDefaultRoute({ routes: () => "", routes6: () => line("lo") }));
 });
 
 const input: NodeStatusInput = {
@@ -100,4 +74,24 @@ t.test("isNews() ignores heartbeats", async (t) => {
   const later = nodeStatus({ ...input, nowMs: input.nowMs + 60_000, previous: first });
   t.notOk(isNews(first, later));
   t.ok(isNews(first, nodeStatus({ ...input, addresses: ["10.0.0.6"] })), "a changed address is");
+});
+
+t.test("onAddressChange() tells each change once, until it is ended", async (t) => {
+  const clock = new FakeClock();
+  let addresses = ["10.0.0.5"];
+  let told = 0;
+  const end = onAddressChange(
+    () => addresses,
+    clock,
+    () => void told++,
+  );
+  await clock.advance(20_000);
+  t.equal(told, 0);
+  addresses = ["10.0.0.6"];
+  await clock.advance(20_000);
+  t.equal(told, 1);
+  end();
+  addresses = [];
+  await clock.advance(20_000);
+  t.equal(told, 1);
 });

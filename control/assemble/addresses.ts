@@ -1,6 +1,7 @@
-// Where this server may be reached.
+// Where this server may be reached, now and after its machine's addresses have changed.
 
-import { networkInterfaces } from "node:os";
+import type { Clock } from "../../plugins/kit/clock.ts";
+import { nodeAddresses, reachableAddresses } from "../../plugins/kit/net/own-addresses.ts";
 
 export interface ServerAddresses {
   /** The one that pods and nodes are told. */
@@ -8,20 +9,63 @@ export interface ServerAddresses {
   readonly all: readonly string[];
 }
 
+export interface FoundAddresses {
+  /** Those that the machine is known by, the first of them before all others. */
+  readonly own: readonly string[];
+  readonly all: readonly string[];
+}
+
 /** `nodeIp` is as an agent takes it: one address, or one of each family with a comma between. */
-export function serverAddresses(nodeIp: unknown, own: readonly string[] = ownAddresses()): ServerAddresses {
+export function serverAddresses(nodeIp: unknown, found: FoundAddresses = findAddresses()): ServerAddresses {
   const given = String(nodeIp ?? "")
     .split(",")
     .map((ip) => ip.trim())
     .filter((ip) => ip !== "");
-  const all = [...new Set([...given, ...own])];
+  const all = [...new Set([...given, ...found.own, ...found.all])];
   return { address: all[0] ?? "127.0.0.1", all };
 }
 
-/** Addresses of this machine that others may reach it by. */
-function ownAddresses(): string[] {
-  return Object.values(networkInterfaces())
-    .flatMap((entries) => entries ?? [])
-    .filter((entry) => !entry.internal && !(entry.family === "IPv6" && entry.address.startsWith("fe80")))
-    .map((entry) => entry.address);
+function findAddresses(): FoundAddresses {
+  return { own: nodeAddresses([]), all: reachableAddresses() };
+}
+
+const lookMs = 5_000;
+
+/** The addresses as they were when last looked for. A machine that has lost all of them is still known by the last. */
+export class OwnAddresses {
+  readonly #nodeIp: unknown;
+  readonly #find: () => FoundAddresses;
+  #known: ServerAddresses;
+
+  constructor(nodeIp: unknown, find: () => FoundAddresses = findAddresses) {
+    this.#nodeIp = nodeIp;
+    this.#find = find;
+    this.#known = serverAddresses(nodeIp, find());
+  }
+
+  get address(): string {
+    return this.#known.address;
+  }
+
+  get all(): readonly string[] {
+    return this.#known.all;
+  }
+
+  /** Tells when they are others than before; returns what ends it. */
+  follow(clock: Clock, then: (addresses: ServerAddresses) => void): () => void {
+    let cancel: () => void;
+    const look = () => {
+      cancel = clock.after(lookMs, look);
+      const now = serverAddresses(this.#nodeIp, this.#find());
+      if (now.all.length === 0 || isSame(now, this.#known)) return;
+      this.#known = now;
+      then(now);
+    };
+    cancel = clock.after(lookMs, look);
+    return () => cancel();
+  }
+}
+
+function isSame(a: ServerAddresses, b: ServerAddresses): boolean {
+  return a.address === b.address && [...a.all].sort().join() === [...b.all].sort().join();
 }

@@ -16,7 +16,7 @@ import { type ControlPlane, openControl } from "../assemble.ts";
 import type { AuditSettings } from "../auth/audit/open.ts";
 import type { Pki } from "../auth/pki.ts";
 import type { SnapshotSchedule } from "../snapshots/schedule.ts";
-import { serverAddresses } from "./addresses.ts";
+import { OwnAddresses } from "./addresses.ts";
 import { durationSeconds } from "./duration.ts";
 import { firstServiceAddress } from "../system-objects.ts";
 
@@ -44,7 +44,7 @@ export async function openServer(options: ServerOptions, call: Call): Promise<Ru
   const dataDir = String(settings["data-dir"]);
   const port = Number(settings["https-port"]);
   const serviceCidr = String(settings["service-cidr"]);
-  const { address, all: addresses } = serverAddresses(settings["node-ip"]);
+  const addresses = new OwnAddresses(settings["node-ip"]);
   const names = (settings["tls-san"] as readonly string[] | undefined) ?? [];
   const isAddress = (name: string) => /^[\d.]+$|:/.test(name);
   const control = await openControl(
@@ -54,15 +54,21 @@ export async function openServer(options: ServerOptions, call: Call): Promise<Ru
       log,
       serving: {
         dnsNames: [...new Set([hostname(), options.nodeName, ...names.filter((name) => !isAddress(name))])],
-        ipAddresses: [
-          ...new Set(["127.0.0.1", firstServiceAddress(serviceCidr), ...addresses, ...names.filter(isAddress)]),
-        ],
+        get ipAddresses() {
+          const kept = ["127.0.0.1", firstServiceAddress(serviceCidr), ...names.filter(isAddress)];
+          return [...new Set([...kept, ...addresses.all])];
+        },
       },
       clusterCidrs: String(settings["cluster-cidr"]).split(","),
       serviceCidr,
       clusterDns: String(settings["cluster-dns"] ?? "").split(","),
       clusterDomain: String(settings["cluster-domain"] ?? "cluster.local"),
-      advertise: { address, port },
+      advertise: {
+        get address() {
+          return addresses.address;
+        },
+        port,
+      },
       ...(options.hasNode ? { ownNode: options.nodeName } : {}),
       nodeGraceMs: (durationSeconds(String(settings["node-monitor-grace-period"])) ?? 50) * 1000,
       ...(options.userPlugins ? { userPlugins: options.userPlugins } : {}),
@@ -89,14 +95,20 @@ export async function openServer(options: ServerOptions, call: Call): Promise<Ru
     await control.close();
     throw error;
   }
-  const stopRenewing = renewCertificate(control.pki, server, clock);
+  const renewing = renewCertificate(control.pki, server, clock);
+  const stopFollowing = addresses.follow(clock, ({ address }) => {
+    log.info({ address }, "this server's addresses changed");
+    renewing.look();
+    void control.tellAddress(call);
+  });
   const kubeconfigPath = join(dataDir, "admin.kubeconfig");
   control.pki.writeAdminKubeconfig(kubeconfigPath, `https://127.0.0.1:${server.port}`);
   return {
     control,
     kubeconfigPath,
     async close() {
-      stopRenewing();
+      stopFollowing();
+      renewing.stop();
       await Promise.all([control.close(), server.close(graceMs)]);
     },
   };
@@ -105,17 +117,18 @@ export async function openServer(options: ServerOptions, call: Call): Promise<Ru
 const renewEveryMs = 12 * 3_600_000;
 
 /** The certificate is issued anew long before it ends; connections from then on see the new one. */
-function renewCertificate(pki: Pki, server: RunningServer, clock: Clock): () => void {
+function renewCertificate(pki: Pki, server: RunningServer, clock: Clock): { look(): void; stop(): void } {
   let current = pki.serving().cert;
   let cancel: () => void;
   const look = () => {
     const next = pki.serving();
     if (next.cert !== current) server.setCertificate({ ...next, clientCa: pki.ca.cert });
     current = next.cert;
+    cancel();
     cancel = clock.after(renewEveryMs, look);
   };
   cancel = clock.after(renewEveryMs, look);
-  return () => cancel();
+  return { look, stop: () => cancel() };
 }
 
 function readConfig(path: string | undefined): unknown {

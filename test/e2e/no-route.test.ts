@@ -1,8 +1,9 @@
 // A box that comes up without any network: it starts, says what it lacks, runs its pods, and takes up an address and a route when they come.
 
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { connect } from "node:tls";
 import t from "tap";
 import { openKernel } from "../../cni/net/kernel.ts";
 import { parseAddress, parsePrefix } from "../../plugins/kit/net/address.ts";
@@ -61,6 +62,41 @@ t.test("skiff up without a network", { skip: noNetworkReason() || withoutNative(
     patienceMs,
   );
   await says("the node's address changed");
+  await until(
+    "pods to be led to the server's new address",
+    async () => {
+      const found = await skiff.kubectl(
+        "get",
+        "endpoints",
+        "kubernetes",
+        "-o",
+        "jsonpath={.subsets[*].addresses[*].ip}",
+      );
+      return found === "203.0.113.7";
+    },
+    patienceMs,
+  );
+  const info = await skiff.kubectl("get", "configmap", "cluster-info", "-n", "kube-public", "-o", "yaml");
+  t.match(info, /server: https:\/\/203\.0\.113\.7:/, "whoever wants to join is told it, too");
+  const ca = readFileSync(join(dataDir, "pki", "ca.crt"), "utf8");
+  for (const [server, port] of Object.entries({ API: skiff.ports.https, kubelet: skiff.ports.kubelet }))
+    await until(
+      `the ${server}'s certificate to name the new address`,
+      () => isServedFor("203.0.113.7", port, ca),
+      patienceMs,
+    );
   t.match(await skiff.kubectl("get", "pod", "alone"), /alone +1\/1 +Running +0 /, "the pod was left alone");
   t.equal(await skiff.kubectl("exec", "alone", "--", "hostname"), "alone\n");
 });
+
+/** Whether the certificate that is shown at that address is of this authority and for that address. */
+function isServedFor(host: string, port: number, ca: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, ca });
+    socket.once("error", () => resolve(false));
+    socket.once("secureConnect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+  });
+}

@@ -52,7 +52,7 @@ async function openTestNode(nodeName: string): Promise<number> {
     client: new ApiClient({ fetch }),
     more: stats.routes,
     page: { folder: dataDir, state: (wish) => stats.page(wish), port: 0 },
-    addresses: nodeIps,
+    addresses: () => nodeIps,
     kubeletPort,
     healthzPort: 0,
     log,

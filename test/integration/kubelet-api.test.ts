@@ -65,7 +65,7 @@ const servers = await openNodeServers({
   view: agent.view,
   identity: { clientCa: pki.ca.cert, serving: pki.kubeletServing },
   client: new ApiClient({ fetch }),
-  addresses: ["127.0.0.1"],
+  addresses: () => ["127.0.0.1"],
   kubeletPort,
   healthzPort,
   more: openNodeStats({ agent, dataDir, nodeIps: ["127.0.0.1"], clock: systemClock, log: noLog }).routes,
