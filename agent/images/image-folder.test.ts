@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
@@ -79,4 +79,19 @@ t.test("ImageFolder goes on after a bad archive, and tries it again when it is r
   await until("the mended one", () => imported.includes("mended.tar"));
   await stop();
   t.same(imported, ["good.tar", "mended.tar"]);
+});
+
+t.test("ImageFolder lives through archives, and its whole folder, being taken away", async (t) => {
+  const { folder, imported, gate, start } = open(t);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  gate.open = promise;
+  writeFileSync(join(folder, "bad.tar"), "rubbish");
+  const stop = start();
+  rmSync(folder, { recursive: true });
+  resolve();
+  await until("the folder to be there again", () => existsSync(folder));
+  writeFileSync(join(folder, "later.tar"), "1");
+  await until("what came later", () => imported.includes("later.tar"));
+  await stop();
+  t.same(imported, ["later.tar"]);
 });

@@ -1,7 +1,7 @@
 // Imports image archives that lie in a folder, at the start and as they appear: how a box without a registry gets its images.
 // What was imported is remembered by name, size and time, so that a restart does not import it again.
 
-import { type FSWatcher, mkdirSync, readdirSync, readFileSync, statSync, watch } from "node:fs";
+import { existsSync, type FSWatcher, mkdirSync, readdirSync, readFileSync, statSync, watch } from "node:fs";
 import { join } from "node:path";
 import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
@@ -38,7 +38,6 @@ export class ImageFolder {
   /** Resolves once everything that lay there at the start was tried; then goes on in `run`. */
   async importAll(call: Call): Promise<void> {
     const { folder } = this.#options;
-    mkdirSync(folder, { recursive: true, mode: 0o750 });
     this.#isGrowing = false;
     for (const name of readdirSync(folder)
       .filter((file) => archive.test(file))
@@ -47,15 +46,24 @@ export class ImageFolder {
   }
 
   async run(call: Call): Promise<void> {
-    const { folder, clock } = this.#options;
-    mkdirSync(folder, { recursive: true, mode: 0o750 });
-    // Watched before it is read: what appears in between is not missed.
+    const { folder, clock, log } = this.#options;
     const changes = new FolderChanges(folder, clock);
     try {
       while (!call.signal.aborted) {
-        changes.begin();
-        await this.importAll(call);
-        await changes.next(this.#isGrowing ? stillMs : rereadMs, call);
+        if (changes.isWatching && !existsSync(folder)) {
+          // Taken away, and the watch with it. Deno lets go of a watch later than told: one begun at once would end with it.
+          changes.close();
+          await clock.sleep(stillMs, call).catch(() => {});
+        }
+        try {
+          mkdirSync(folder, { recursive: true, mode: 0o750 });
+          // Watched before it is read: what appears in between is not missed.
+          changes.begin();
+          await this.importAll(call);
+        } catch (error) {
+          if (!call.signal.aborted) log.error({ err: error, folder }, "cannot look for image archives; trying again");
+        }
+        await changes.next(this.#isGrowing || !existsSync(folder) ? stillMs : rereadMs, call);
       }
     } finally {
       changes.close();
@@ -74,7 +82,9 @@ export class ImageFolder {
       log.info({ file: path, images }, "imported images");
     } catch (error) {
       if (call.signal.aborted) return;
-      const ageMs = clock.now() - statSync(path).mtimeMs;
+      const found = statSync(path, { throwIfNoEntry: false });
+      if (!found) return; // taken away meanwhile: nobody wants it any more
+      const ageMs = clock.now() - found.mtimeMs;
       // A file from the future tells of a wrong clock, not of somebody who writes it.
       const isGrowing = markOf(path) !== mark || (ageMs >= 0 && ageMs < stillMs);
       if (isGrowing) {
@@ -102,15 +112,23 @@ function readState(path: string): Record<string, string> {
 
 /** Tells that something in the folder changed and has been still for a moment. Loses no change between two waits. */
 class FolderChanges {
+  readonly #folder: string;
   readonly #clock: Clock;
   #watcher: FSWatcher | undefined;
   #hasChanged = false;
   #onChange = () => {};
 
   constructor(folder: string, clock: Clock) {
+    this.#folder = folder;
     this.#clock = clock;
+  }
+
+  /** Changes from here on count for the next wait. */
+  begin(): void {
+    this.#hasChanged = false;
+    if (this.#watcher) return;
     try {
-      this.#watcher = watch(folder, () => {
+      this.#watcher = watch(this.#folder, () => {
         this.#hasChanged = true;
         this.#onChange();
       });
@@ -118,11 +136,6 @@ class FolderChanges {
     } catch {
       // Out of inotify watches: the slow re-read still finds new files.
     }
-  }
-
-  /** Changes from here on count for the next wait. */
-  begin(): void {
-    this.#hasChanged = false;
   }
 
   /** Resolves after a change, after a while in any case, or when stopped. */
@@ -147,7 +160,12 @@ class FolderChanges {
     });
   }
 
+  get isWatching(): boolean {
+    return this.#watcher !== undefined;
+  }
+
   close(): void {
     this.#watcher?.close();
+    this.#watcher = undefined;
   }
 }
