@@ -3,6 +3,7 @@
 import type { Call } from "../../plugins/kit/call.ts";
 import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import { daemonKind } from "../../plugins/kit/daemon.ts";
+import { Fault } from "../../plugins/kit/fault.ts";
 import type { Node } from "../../plugins/kit/objects/types.ts";
 import { watchClock } from "../node/clock-watch.ts";
 import { NodeLease } from "../node/lease.ts";
@@ -46,11 +47,20 @@ export function runParts(base: AgentBase, parts: AgentParts, onNode?: (node: Nod
     while (!(await removeLeftovers(dirs, workers, volumes, nodeResources, log, call)))
       await clock.sleep(leftoversAgainMs, call);
   };
+  // What it could not remove is found again by the next start.
+  const cleanUpOnce = () =>
+    cleanUp().catch((error: unknown) => {
+      if (!call.signal.aborted) log.error({ err: error }, "cannot clean up what pods of before have left");
+    });
   const running: Promise<unknown>[] = [];
+  // Handled by nobody on purpose: without one of its parts a node only seems to work, so the process ends and is started anew.
   const start = (what: string, work: Promise<unknown>) => {
     running.push(
       work.catch((error: unknown) => {
-        if (!call.signal.aborted) log.error({ err: error, part: what }, "a part of the agent ended");
+        if (!call.signal.aborted)
+          throw new Fault("internal", `The agent's part "${what}" ended: ${(error as Error).message}`, {
+            cause: error,
+          });
       }),
     );
   };
@@ -60,10 +70,10 @@ export function runParts(base: AgentBase, parts: AgentParts, onNode?: (node: Nod
     onStatics: (pods) => mirrors?.setStatics(pods),
     onAllTold: () => {
       mirrors?.allTold();
-      start("clean-up", cleanUp());
+      start("clean-up", cleanUpOnce());
     },
   });
-  if (sourceNames.length === 0) start("clean-up", cleanUp());
+  if (sourceNames.length === 0) start("clean-up", cleanUpOnce());
 
   base.recorder.event(nodeSubject(config.nodeName), "Normal", "Starting", "Starting kubelet.");
   runManifests(base, sources, start);
