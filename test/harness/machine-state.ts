@@ -2,6 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
 
 export type MachineState = Record<string, ReadonlySet<string>>;
 
@@ -53,7 +54,17 @@ function cgroups(): string[] {
       return []; // removed while we looked
     }
   };
-  return dirs(root).flatMap((dir) => [dir, ...dirs(dir).flatMap((child) => [child, ...dirs(child)])]);
+  const all = dirs(root).flatMap((dir) => [dir, ...dirs(dir).flatMap((child) => [child, ...dirs(child)])]);
+  const besides = groupsOfStarters();
+  return all.filter((path) => !besides.some((prefix) => path.includes(prefix)));
+}
+
+/** Where whoever started us puts each of its commands into a group of its own, those beside ours are its business. */
+function groupsOfStarters(): string[] {
+  return lines(readFileSync("/proc/self/cgroup", "utf8"))
+    .map((line) => dirname(line.split(":")[2] ?? "/"))
+    .filter((parent) => parent !== "/")
+    .map((parent) => `${parent}/`);
 }
 
 function processes(): string[] {
