@@ -67,6 +67,12 @@ export interface RunningNode {
   close(call: Call): Promise<void>;
 }
 
+/** Settings of daemons that have flags of their own; the config file may say more of them by their names. */
+function settingsByFlag(settings: Settings): Record<string, unknown> {
+  const port = (name: string) => Number(settings[name] ?? 0);
+  return { "service-proxy": { healthzPort: port("proxy-healthz-port"), metricsPort: port("proxy-metrics-port") } };
+}
+
 export async function openNode(options: NodeOptions): Promise<RunningNode> {
   const { settings, log, clock } = options;
   const basics = nodeConfigFrom(settings);
@@ -78,7 +84,7 @@ export async function openNode(options: NodeOptions): Promise<RunningNode> {
   // Before anything of the host is touched: a second agent with the same networks would break the first.
   const claim = options.api && claimNetworks([...clusterCidrs, ...config.clusterDns.map(hostCidr)]);
   const { userPlugins = [] } = options;
-  const pluginSettings = (settings["plugin-settings"] as Record<string, unknown> | undefined) ?? {};
+  const pluginSettings = { ...settingsByFlag(settings), ...(settings["plugin-settings"] as object | undefined) };
   const { runtime, name, networkDir, networkPrograms, importArchive } = await openRuntime(String(settings.runtime), {
     paths,
     log,

@@ -40,6 +40,22 @@ export const agentSettings: Setting[] = [
     help: "health on loopback; 0 is off",
   },
   {
+    name: "proxy-healthz-port",
+    type: "number",
+    value: "port",
+    default: 10256,
+    check: port,
+    help: "health of the service proxy, for load balancers; 0 is off",
+  },
+  {
+    name: "proxy-metrics-port",
+    type: "number",
+    value: "port",
+    default: 10249,
+    check: port,
+    help: "metrics and mode of the service proxy on loopback; 0 is off",
+  },
+  {
     name: "runtime",
     type: "text",
     value: "runtime",

@@ -71,7 +71,11 @@ t.test("daemons on a kernel", { skip: noNetworkReason() }, async (t) => {
   const opened = await openPlugins(
     {
       plugins: [provider, ...(daemons as readonly AnyPlugin[])],
-      settings: { overlay: { mode: "vxlan" }, dns: { upstreams: ["192.0.2.9"] } },
+      settings: {
+        overlay: { mode: "vxlan" },
+        dns: { upstreams: ["192.0.2.9"] },
+        "service-proxy": { healthzPort: 10256, metricsPort: 10249 },
+      },
       log: noLog,
       clock,
       stateDir: t.testdir(),
@@ -160,6 +164,18 @@ t.test("daemons on a kernel", { skip: noNetworkReason() }, async (t) => {
     });
   t.match(await resolve(), /10\.43\.0\.5/, "DNS answers on its address");
 
+  const health = async () => (await fetch("http://192.0.2.1:10256/healthz")).status;
+  const metrics = async () => (await fetch("http://127.0.0.1:10249/metrics")).text();
+  t.equal(await health(), 200, "load balancers find the node well");
+  t.match(await metrics(), /kubeproxy_sync_proxy_rules_service_changes_total [1-9]/);
+  informers.nodes.put({
+    ...node("n1", "192.0.2.1", "10.42.1.0/24"),
+    spec: { podCIDRs: ["10.42.1.0/24"], taints: [{ key: "ToBeDeletedByClusterAutoscaler", effect: "NoSchedule" }] },
+  });
+  await until("load balancers to be sent away from a node that leaves", async () => (await health()) === 503);
+  informers.nodes.put(node("n1", "192.0.2.1", "10.42.1.0/24"));
+  await until("them to be called back", async () => (await health()) === 200);
+
   await kernel.nft.run("flush ruleset", uninterrupted);
   await until(
     "the service to be back",
@@ -226,6 +242,7 @@ t.test("daemons on a kernel", { skip: noNetworkReason() }, async (t) => {
 
   stop.abort();
   await Promise.all(running);
+  await t.rejects(health(), "nothing listens any more");
   for (const daemon of installed) await daemon.remove?.(uninterrupted);
   for (const daemon of installed) await daemon.remove?.(uninterrupted);
   await opened.close();

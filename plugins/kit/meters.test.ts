@@ -24,3 +24,18 @@ t.test("Meters keep histograms whose buckets hold all below them", async (t) => 
     '# HELP took_seconds Took.\n# TYPE took_seconds histogram\ntook_seconds_bucket{le="1"} 2\ntook_seconds_bucket{le="2"} 3\ntook_seconds_bucket{le="+Inf"} 4\ntook_seconds_sum 10\ntook_seconds_count 4\n',
   );
 });
+
+t.test("Meters read gauges when they are asked", async (t) => {
+  const meters = new Meters();
+  let pods = 1;
+  meters.gauge("pods", "Pods.", () => [
+    [{ phase: "Running" }, pods],
+    [{ phase: "Pending" }, 0],
+  ]);
+  meters.gauge("nothing", "Nothing.", () => []);
+  const text = (running: number) =>
+    `# HELP pods Pods.\n# TYPE pods gauge\npods{phase="Running"} ${running}\npods{phase="Pending"} 0\n`;
+  t.equal(meters.text(), text(1));
+  pods = 2;
+  t.equal(meters.text(), text(2));
+});

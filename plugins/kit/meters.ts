@@ -1,4 +1,4 @@
-// Counters and histograms that Prometheus reads: kept in memory, written out when asked. Labels must come from closed sets, never from
+// Counters, gauges and histograms that Prometheus reads: kept in memory, written out when asked. Labels must come from closed sets, never from
 // what a client may choose freely.
 
 export interface Counter {
@@ -33,6 +33,12 @@ export class Meters {
         counts.set(key, (counts.get(key) ?? 0) + by);
       },
     };
+  }
+
+  /** Read when the text is asked for. */
+  gauge(name: string, help: string, read: () => readonly (readonly [labels: Labels, value: number])[]): void {
+    const line = ([labels, value]: readonly [Labels, number]) => `${name}${braced(textOf(labels))} ${value}\n`;
+    this.#add(name, { text: () => head(name, "gauge", help) + read().map(line).join("") });
   }
 
   histogram(name: string, help: string, buckets: readonly number[] = usualBuckets): Histogram {

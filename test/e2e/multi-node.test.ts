@@ -13,7 +13,7 @@ import { parseAddress, parsePrefix } from "../../plugins/kit/net/address.ts";
 import { inNetns } from "../../plugins/kit/net/netns.ts";
 import { writeNetSetting } from "../../plugins/kit/net/sysctl.ts";
 import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
-import { noNetworkReason, playHost, testNetns } from "../harness/network.ts";
+import { ask, noNetworkReason, playHost, testNetns } from "../harness/network.ts";
 import { until } from "../harness/until.ts";
 
 type Tap = Pick<typeof t, "same">;
@@ -163,6 +163,18 @@ t.test("three nodes", { skip: noNetworkReason(), timeout: 600_000 }, async (t) =
   const joining = ["agent", "--server=https://192.0.2.1:6443", `--token=${token.trim()}`];
   await startNode(2, "192.0.2.2", joining);
   const third = await startNode(3, "198.51.100.3", joining);
+
+  await t.test("each node tells load balancers on kube-proxy's port that it serves", async (t) => {
+    for (const address of ["192.0.2.1", "192.0.2.2", "198.51.100.3"])
+      t.match(
+        await ask(first.netns, { address, port: 10256, text: "GET /healthz HTTP/1.0\r\n\r\n" }),
+        /^HTTP\/1.1 200 [^]*"nodeEligible":true/,
+        address,
+      );
+    const local = { address: "127.0.0.1", port: 10249, text: "GET /proxyMode HTTP/1.0\r\n\r\n" };
+    t.match(await ask(first.netns, local), /nftables$/);
+    t.equal(await ask(first.netns, { ...local, address: "192.0.2.2" }), "", "metrics are for the node alone");
+  });
 
   const kubectl = async (...args: string[]) => (await run("kubectl", ["--kubeconfig", kubeconfig, ...args])).stdout;
   const apply = async (manifest: string) => {

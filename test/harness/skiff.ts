@@ -82,6 +82,8 @@ export async function startSkiff(options: StartOptions = {}): Promise<RunningSki
     "node-name": nodeName,
     "kubelet-port": ports.kubelet,
     "healthz-port": 0,
+    "proxy-healthz-port": 0,
+    "proxy-metrics-port": 0,
     "ui-port": 0,
     "cluster-dns": clusterDns,
     "stop-pods-on-exit": true,

@@ -116,6 +116,8 @@ t.test("skiff up tells its service manager: ready, alive, stopping", { skip: can
     "bind-address": "127.0.0.1",
     "kubelet-port": await freePort(),
     "healthz-port": 0,
+    "proxy-healthz-port": 0,
+    "proxy-metrics-port": 0,
     "node-name": `node-${octet}`,
     "cluster-cidr": `10.${octet}.0.0/17`,
     "service-cidr": `10.${octet}.128.0/17`,

@@ -33,6 +33,11 @@ export class OwnedTable {
     return this.#state.owners();
   }
 
+  /** False until the first commit, and after one that the kernel refused: the next writes everything. */
+  get isWritten(): boolean {
+    return this.#isWritten;
+  }
+
   /** Takes note; nothing is written before `commit`. */
   update(owner: string, plan: Plan | undefined): void {
     this.#state.update(owner, plan);

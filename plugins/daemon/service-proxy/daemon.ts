@@ -18,15 +18,23 @@ import { RuleGeneration } from "../ruleset/generation.ts";
 import { Wake } from "../wake.ts";
 import { allowServices } from "./kernel-settings.ts";
 import { ServiceProxy } from "./proxy.ts";
+import { ProxyHealth } from "./proxy-health.ts";
+import { ProxyMeters } from "./proxy-meters.ts";
+import { type ProxyPorts, ProxyServers } from "./proxy-servers.ts";
 import { isSameIngress, nodeAddresses, wantedIngress, writerOf } from "./publish.ts";
 import type { ViewContext } from "./service-view.ts";
 
 export interface ServiceProxyDaemonOptions {
   readonly node: NodeContext;
+  readonly ports: ProxyPorts;
   readonly clock: Clock;
   readonly log: Log;
 }
 
+/** When the endpoints of a slice began to change, by whoever wrote it. */
+const triggerAnnotation = "endpoints.kubernetes.io/last-change-trigger-time";
+/** How soon what the kernel refused is tried again; twice as long each time. */
+const [leastRetryMs, mostRetryMs] = [1000, 30_000];
 /** Changes within this time become one transaction. */
 const gatherMs = 20;
 const lookMs = 2_000;
@@ -74,18 +82,29 @@ class Run {
   #seenGeneration = 0;
   #verifyFrom = 0;
   #acceptFrom = 0;
+  #retryMs = leastRetryMs;
+  #triggers: number[] = [];
+  readonly #startedAt: number;
+  readonly #health: ProxyHealth;
+  readonly #meters: ProxyMeters;
+  readonly #servers: ProxyServers;
   /** Services or nodes changed since the addresses of load balancers were last looked at. */
   #mayPublish = true;
 
   constructor(options: ServiceProxyDaemonOptions) {
     this.#options = options;
-    const { node, log } = options;
+    const { node, ports, clock, log } = options;
+    this.#startedAt = clock.now();
+    this.#health = new ProxyHealth(clock);
+    this.#meters = new ProxyMeters(clock);
+    this.#servers = new ProxyServers({ ...ports, health: this.#health, meters: this.#meters, clock, log });
     this.#proxy = new ServiceProxy({
       instance: node.instance,
       nft: this.#nft,
       log,
       podCidrs: node.clusterCidrs,
       context: contextOf(node, undefined),
+      isHealthy: () => this.#health.isHealthy,
     });
   }
 
@@ -96,6 +115,17 @@ class Run {
     const slices = node.informer<EndpointSlice>(resources.endpointslices);
     const nodes = node.informer<Node>(resources.nodes);
     const wake = new Wake(clock, call);
+    const changed = (what: "service" | "endpoint") => {
+      this.#health.queued();
+      this.#meters.changed(what);
+      wake.ring();
+    };
+    const syncNode = () => {
+      const self = nodes.get("", node.nodeName);
+      this.#health.setNode(self);
+      this.#proxy.setContext(contextOf(node, self));
+    };
+    await this.#servers.open();
     await wake.for(Promise.all([services.synced, slices.synced, nodes.synced]));
     const ends = [
       services.onEvent(({ type, object }) => {
@@ -104,20 +134,21 @@ class Run {
           `${object.metadata.namespace}/${object.metadata.name}`,
           type === "delete" ? undefined : object,
         );
-        wake.ring();
+        changed("service");
       }),
       slices.onEvent(({ type, object }) => {
         this.#proxy.setSlice(object, type === "delete");
-        wake.ring();
+        if (type !== "delete") this.#noteTrigger(object);
+        changed("endpoint");
       }),
       nodes.onEvent(() => {
         this.#mayPublish = true;
-        this.#proxy.setContext(contextOf(node, nodes.get("", node.nodeName)));
+        syncNode();
         wake.ring();
       }),
     ];
     try {
-      this.#proxy.setContext(contextOf(node, nodes.get("", node.nodeName)));
+      syncNode();
       await this.#acceptForwarded(call);
       await this.#commit(call);
       while (!call.signal.aborted) {
@@ -126,6 +157,7 @@ class Run {
           await clock.sleep(gatherMs, call);
           await this.#commit(call);
         }
+        await this.#servers.open();
         if (this.#mayPublish) await this.#publish(services.list(), nodes.list(), call);
         await this.#verifyWhenChanged(call);
         if (clock.monotonic() >= this.#acceptFrom && isLegacyInUse()) await this.#acceptForwarded(call);
@@ -133,17 +165,46 @@ class Run {
     } finally {
       for (const end of ends) end();
       wake.close();
+      await this.#servers.close();
       this.#proxy.close();
       this.#generation.close();
       this.#nft.close();
     }
   }
 
+  /** A kernel that refuses now may take it in a while: what waits is written then, and the health check tells meanwhile. */
   async #commit(call: Call): Promise<void> {
+    const { clock, log } = this.#options;
+    try {
+      await this.#write(call);
+      this.#retryMs = leastRetryMs;
+    } catch (error) {
+      if (call.signal.aborted) throw error;
+      this.#meters.failed();
+      this.#health.queued();
+      log.error({ err: error, retryMs: this.#retryMs }, "cannot write the rules of services; will try again");
+      await clock.sleep(this.#retryMs, call);
+      this.#retryMs = Math.min(this.#retryMs * 2, mostRetryMs);
+    }
+  }
+
+  async #write(call: Call): Promise<void> {
+    const { clock } = this.#options;
     const isForeign = (await this.#generation.read()) !== this.#seenGeneration;
+    const [startedAt, isFull, triggers] = [clock.monotonic(), this.#proxy.isUnwritten, this.#triggers];
+    this.#triggers = [];
     await this.#proxy.commit(call);
+    const seconds = (clock.monotonic() - startedAt) / 1000;
+    this.#meters.synced({ isFull, seconds, triggers }, this.#proxy.withoutLocal());
+    if (!this.#proxy.isDirty) this.#health.updated();
     // A change by somebody else before ours stays to be looked at.
     if (!isForeign || this.#seenGeneration === 0) this.#seenGeneration = await this.#generation.read();
+  }
+
+  #noteTrigger({ metadata }: EndpointSlice): void {
+    const at = Date.parse(metadata.annotations?.[triggerAnnotation] ?? "");
+    // What changed before we watched says nothing of us.
+    if (at > this.#startedAt) this.#triggers.push(at);
   }
 
   async #verifyWhenChanged(call: Call): Promise<void> {

@@ -73,7 +73,7 @@ function collect(slices: readonly EndpointSlice[], question: EndpointQuestion): 
         port,
         isLocal: endpoint.nodeName === question.nodeName,
         isReady,
-        isServingTerminating: (serving ?? isReady) && terminating === true,
+        isServingTerminating: serving !== false && terminating === true,
         zones: (endpoint.hints?.forZones ?? []).map(({ name }) => name),
       });
     }

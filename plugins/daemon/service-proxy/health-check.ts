@@ -11,11 +11,14 @@ export interface HealthCheck {
 
 export class HealthCheckServers {
   readonly #log: Log;
+  readonly #isHealthy: () => boolean;
   readonly #checks = new Map<number, HealthCheck>();
   readonly #servers = new Map<number, http.Server>();
 
-  constructor(log: Log) {
+  /** Where the proxy itself hangs, endpoints are worth nothing. */
+  constructor(log: Log, isHealthy: () => boolean) {
     this.#log = log;
+    this.#isHealthy = isHealthy;
   }
 
   /** Listens on exactly these ports. */
@@ -41,12 +44,13 @@ export class HealthCheckServers {
     const server = http.createServer((_request, response) => {
       const check = this.#checks.get(port);
       const localEndpoints = check?.localEndpoints ?? 0;
+      const serviceProxyHealthy = this.#isHealthy();
       const body = {
         service: { namespace: check?.namespace, name: check?.name },
         localEndpoints,
-        serviceProxyHealthy: true,
+        serviceProxyHealthy,
       };
-      response.writeHead(localEndpoints > 0 ? 200 : 503, {
+      response.writeHead(localEndpoints > 0 && serviceProxyHealthy ? 200 : 503, {
         "content-type": "application/json",
         "x-content-type-options": "nosniff",
         "x-load-balancing-endpoint-weight": String(localEndpoints),

@@ -19,6 +19,8 @@ export interface ServiceProxyOptions {
   /** The pods of all nodes. */
   readonly podCidrs: readonly string[];
   readonly context: ViewContext;
+  /** Whether health checks may send clients here at all; always, unless somebody says otherwise. */
+  readonly isHealthy?: () => boolean;
 }
 
 /** `namespace/name` of the service that a slice belongs to. */
@@ -38,7 +40,7 @@ export class ServiceProxy {
 
   constructor(options: ServiceProxyOptions) {
     this.#context = options.context;
-    this.#health = new HealthCheckServers(options.log);
+    this.#health = new HealthCheckServers(options.log, options.isHealthy ?? (() => true));
     this.#table = new OwnedTable({
       nft: options.nft,
       table: serviceTable(options.instance),
@@ -47,8 +49,23 @@ export class ServiceProxy {
     });
   }
 
+  /** Something is to be written. */
   get isDirty(): boolean {
-    return this.#dirty.size > 0;
+    return this.#dirty.size > 0 || !this.#table.isWritten;
+  }
+
+  /** The next commit writes everything, not only what changed. */
+  get isUnwritten(): boolean {
+    return !this.#table.isWritten;
+  }
+
+  /** How many ports have a policy Local and endpoints, but none here. */
+  withoutLocal(): { internal: number; external: number } {
+    const views = [...this.#views.values()].flat().filter((view) => view.hasAnyEndpoint && !view.localEndpoints.length);
+    return {
+      internal: views.filter(({ isInternalLocal }) => isInternalLocal).length,
+      external: views.filter(({ isExternalLocal }) => isExternalLocal).length,
+    };
   }
 
   setService(key: string, service: Service | undefined): void {
