@@ -129,6 +129,39 @@ t.test("jobController() takes pods away while suspended and brings them back aft
   await room.until(resources.jobs, "pause", ({ status }) => status?.ready === 2 && status.startTime);
 });
 
+t.test("jobController() ends a job that has nothing left to do, also while it is suspended", async (t) => {
+  const room = await controllerRoom(t, names);
+  await room.create(resources.jobs, job("nothing", { completions: 0, suspend: true }));
+  const end = await room.until(resources.jobs, "nothing", done);
+  t.match(end.status.conditions.at(-1), { reason: "CompletionsReached" });
+  t.notOk(isTrue(end.status.conditions, "Suspended"), "what is done does not sleep");
+});
+
+t.test("jobController() ends a suspended job whose last pod succeeded on its way out", async (t) => {
+  const room = await controllerRoom(t, names, { kubelet: false });
+  await room.create(resources.jobs, job("leaving", { podReplacementPolicy: "Failed" }));
+  await room.until(resources.jobs, "leaving", ({ status }) => status?.active === 1);
+  const [pod] = room.pods();
+  const name = pod?.metadata.name ?? "";
+  await room.patch(resources.pods, name, { status: { phase: "Running" } }, "status");
+  await room.patch(resources.jobs, "leaving", { spec: { suspend: true } });
+  await room.until(resources.jobs, "leaving", ({ status }) => status?.terminating === 1 && !status.startTime);
+  await room.patch(resources.pods, name, { status: { phase: "Succeeded" } }, "status");
+  const end = await room.until(resources.jobs, "leaving", done);
+  t.equal(end.status.startTime, pod?.metadata.creationTimestamp);
+});
+
+t.test("jobController() does not count sleep as activity", async (t) => {
+  const clock = new FakeClock(Date.now());
+  const room = await controllerRoom(t, names, { clock, outcome: () => "succeeded" });
+  await room.create(resources.jobs, job("asleep", { suspend: true, activeDeadlineSeconds: 10 }));
+  const asleep = await room.until(resources.jobs, "asleep", ({ status }) => isTrue(status?.conditions, "Suspended"));
+  t.equal(asleep.status.startTime, undefined, "it never began");
+  await clock.advance(60_000);
+  await room.patch(resources.jobs, "asleep", { spec: { suspend: false } });
+  t.ok((await room.until(resources.jobs, "asleep", done)).status.startTime);
+});
+
 t.test("jobController() ends a job that was active for too long", async (t) => {
   const clock = new FakeClock(Date.now());
   const room = await controllerRoom(t, names, { clock });

@@ -96,6 +96,13 @@ export const jobController: ControllerFactory = (context) => {
     return { ...next, startTime: timestamp(now), conditions: withCondition(status.conditions, condition, now) };
   }
 
+  /** An end needs a beginning, also when it comes in sleep: by pods that were on their way out, unless there was nothing to do. */
+  function begun(job: Job, status: JobStatus, mine: readonly Pod[]): JobStatus {
+    if (status.startTime || job.spec.completions === 0) return status;
+    const since = mine.map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? "") || clock.now());
+    return { ...status, startTime: timestamp(Math.min(clock.now(), ...since)) };
+  }
+
   /** First that it is decided, then, when the last pod has ended and is counted, the end itself. */
   function concluded(job: Job, status: JobStatus, verdict: Verdict, isQuiet: boolean): JobStatus {
     const { reason, message } = verdict;
@@ -129,8 +136,9 @@ export const jobController: ControllerFactory = (context) => {
 
   async function work(job: Job, mine: readonly Pod[], call: Call): Promise<number | undefined> {
     const step = trackingStep(job, mine);
-    let status = started(job, step.status);
-    const verdict = judge(job, status, mine, clock.now());
+    const verdict = judge(job, step.status, mine, clock.now());
+    // A job that is decided is not put to sleep any more.
+    let status = verdict && job.spec.suspend ? begun(job, step.status, mine) : started(job, step.status);
     let waitMs: number | undefined;
     let failure: unknown;
     if (verdict || job.spec.suspend) {

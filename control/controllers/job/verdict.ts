@@ -74,7 +74,7 @@ function judgeSuccess(job: Job, status: JobStatus, pods: readonly Pod[]): Verdic
     completions === undefined || completions === null
       ? succeeded > 0 && !isActive
       : succeeded >= completions && !isActive;
-  if (!isDone || job.spec.suspend) return undefined;
+  if (!isDone) return undefined;
   return {
     outcome: "success",
     reason: "CompletionsReached",

@@ -101,7 +101,8 @@ function validateEnd(job: JobState, previous: JobState, errors: FieldErrors): vo
   for (const name of ["active", "terminating"] as const)
     if ((status[name] ?? 0) > 0 && isNew(name))
       errors.push(invalid(`status.${name}`, status[name], `${name}>0 is invalid for finished job`));
-  if (!status.startTime && isNew("startTime"))
+  const isIdle = job.spec.suspend === true && job.spec.completions === 0;
+  if (!status.startTime && isNew("startTime") && !isIdle)
     errors.push(required("status.startTime", "startTime is required for finished job"));
   const { succeeded, failed } = status.uncountedTerminatedPods ?? {};
   if ((succeeded?.length || failed?.length) && isNew("uncountedTerminatedPods"))
