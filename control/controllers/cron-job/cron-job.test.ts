@@ -34,11 +34,19 @@ t.test("latestWithin() finds the last moment however long nobody looked", async 
   const minutes = parseSchedule("* * * * *", "UTC");
   t.same(latestWithin(minutes, at("2020-01-01T00:00:00Z"), at("2026-01-01T00:00:30Z")), {
     at: at("2026-01-01T00:00:00Z"),
-    missed: true,
+    count: 3_156_480,
   });
   const office = parseSchedule("*/30 9-17 * * 1-5", "UTC");
   t.same(latestWithin(office, at("2025-12-01T00:00:00Z"), at("2026-01-04T12:00:00Z"))?.at, at("2026-01-02T17:30:00Z"));
   t.equal(latestWithin(minutes, at("2026-01-01T00:00:10Z"), at("2026-01-01T00:00:50Z")), undefined);
+  const beat = parseSchedule("@every 90m");
+  t.same(
+    latestWithin(beat, at("2026-01-01T00:10:00Z"), at("2026-01-02T00:00:30Z")),
+    { at: at("2026-01-01T22:40:00Z"), count: 15 },
+    "the beat goes on from the last start",
+  );
+  const mornings = parseSchedule("* 9 * * *", "UTC");
+  t.same(latestWithin(mornings, at("2026-01-01T08:00:00Z"), at("2026-01-02T08:00:00Z"))?.at, at("2026-01-01T09:59:00Z"));
 });
 
 const cron = (name: string, spec: Json = {}) => ({
@@ -110,9 +118,19 @@ t.test("cronJobController() tells what it missed, and what never comes, and stan
   );
   await clock.advance(23 * 3_600_000);
   await room.patch(resources.cronjobs, late.metadata.name, { spec: { suspend: false } });
-  await room.untilEvent("MissSchedule");
+  t.equal(
+    (await room.untilEvent("MissSchedule")).message,
+    "Missed scheduled time to start a job: Fri, 02 Jan 2026 09:00:00 +0000",
+  );
   t.equal(room.list(resources.jobs).length, 0);
   await room.create(resources.cronjobs, cron("never", { schedule: "0 0 30 2 *" }));
-  await room.untilEvent("UnmetSchedule");
+  t.equal((await room.untilEvent("InvalidSchedule")).message, "invalid schedule: 0 0 30 2 * : it never comes");
   t.equal(room.list(resources.jobs).length, 0);
+  // Nobody looked at this one for more than a hundred of its moments: one job is started, and a warning says so.
+  await room.create(resources.cronjobs, cron("slept", { suspend: true }));
+  await clock.advance(102 * 60_000);
+  await room.patch(resources.cronjobs, "slept", { spec: { suspend: false } });
+  await room.untilEvent("TooManyMissedTimes");
+  await room.until(resources.cronjobs, "slept", ({ status }) => status?.lastScheduleTime);
+  t.equal(room.list(resources.jobs).length, 1);
 });

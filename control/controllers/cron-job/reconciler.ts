@@ -15,15 +15,28 @@ import { latestWithin, parseSchedule, type Schedule } from "./schedule.ts";
 /** The wall clock may be set while we wait, as after a start without network: never trust a long wait. */
 const longestWaitMs = 60_000;
 
+/** More than these in a row are hardly an accident. */
+const manyMissed = 100;
+
+/** As in the head of a mail, which is how upstream writes it. */
+const mailTime = (at: number) => new Date(at).toUTCString().replace("GMT", "+0000");
+
 export const cronJobController: ControllerFactory = ({ client, informers, events, clock }) => {
   const crons = informers.for<CronJob>(resources.cronjobs);
   const jobs = informers.for<Job>(resources.jobs);
-  /** The missed moment that was told of last, by uid: once is enough. */
-  const told = new Map<string, number>();
+  /** The warning that was told last, by uid: once is enough. */
+  const told = new Map<string, string>();
   /** Jobs that we took away ourselves, by uid, until the status does not name them any more: they are not missing. */
   const removed = new Set<string>();
   const tell = (cron: CronJob, type: "Normal" | "Warning", reason: string, message: string) =>
     events.event({ ...cronJobType, ...cron }, type, reason, message);
+  /** A warning that stands for as long as the moment is the same. */
+  function warnOnce(cron: CronJob, at: number, reason: string, message: string): void {
+    const { uid = "" } = cron.metadata;
+    if (told.get(uid) === `${reason} ${at}`) return;
+    told.set(uid, `${reason} ${at}`);
+    tell(cron, "Warning", reason, message);
+  }
 
   async function remove(cron: CronJob, job: Job, call: Call): Promise<void> {
     const { namespace = "", name = "", uid = "" } = job.metadata;
@@ -41,10 +54,10 @@ export const cronJobController: ControllerFactory = ({ client, informers, events
     try {
       const schedule = parseSchedule(cron.spec.schedule, cron.spec.timeZone);
       if (schedule.next(clock.now()) !== undefined) return schedule;
-      tell(cron, "Warning", "UnmetSchedule", `schedule "${cron.spec.schedule}" never comes: no job will be started`);
+      tell(cron, "Warning", "InvalidSchedule", `invalid schedule: ${cron.spec.schedule} : it never comes`);
     } catch (error) {
       const { message } = toFault(error, "schedule");
-      tell(cron, "Warning", "UnparseableSchedule", `unparseable schedule: ${message}`);
+      tell(cron, "Warning", "UnparseableSchedule", `unparseable schedule: "${cron.spec.schedule}" : ${message}`);
     }
     return undefined;
   }
@@ -65,12 +78,13 @@ export const cronJobController: ControllerFactory = ({ client, informers, events
     const due = latestWithin(schedule, since, now);
     if (!due) {
       const missed = since > last ? latestWithin(schedule, last, since) : undefined;
-      const { uid = "" } = cron.metadata;
-      if (missed && told.get(uid) !== missed.at) {
-        told.set(uid, missed.at);
-        tell(cron, "Warning", "MissSchedule", `Missed scheduled time to start a job: ${timestamp(missed.at)}`);
-      }
+      if (missed)
+        warnOnce(cron, missed.at, "MissSchedule", `Missed scheduled time to start a job: ${mailTime(missed.at)}`);
       return undefined;
+    }
+    if (due.count > manyMissed) {
+      const fix = "Set or decrease .spec.startingDeadlineSeconds or check clock skew";
+      warnOnce(cron, due.at, "TooManyMissedTimes", `too many missed start times. ${fix}`);
     }
     const active = mine.filter((job) => !isFinished(job));
     if (mine.some((job) => job.metadata.name === jobNameFor(cron, due.at))) return due.at;

@@ -41,26 +41,31 @@ function durationMs(text: string): number | undefined {
   return Math.max(1000, Math.floor(total / 1000) * 1000);
 }
 
-/** The last moment in (after, until], or undefined; found by looking back in doubling steps, however long ago `after` is. */
+/**
+ * The last moment in (after, until] and about how many there are in it, or undefined. Found by looking back from the end in doubling
+ * steps, however long ago `after` is; by whole gaps from the first, so that `@every` keeps its beat.
+ */
 export function latestWithin(
   schedule: Schedule,
   after: number,
   until: number,
-): { at: number; missed: boolean } | undefined {
+): { at: number; count: number } | undefined {
   const first = schedule.next(after);
   if (first === undefined || first > until) return undefined;
   const second = schedule.next(first);
-  if (second === undefined || second > until) return { at: first, missed: false };
+  if (second === undefined || second > until) return { at: first, count: 1 };
+  const gap = second - first;
+  const gaps = Math.floor((until - first) / gap);
   let from = first;
-  for (let step = second - first; until - step > first; step *= 2) {
-    const found = schedule.next(until - step);
+  for (let back = 1; back < gaps; back *= 2) {
+    const found = schedule.next(first + (gaps - back) * gap);
     if (found === undefined || found > until) continue;
     from = found;
     break;
   }
   for (;;) {
     const next = schedule.next(from);
-    if (next === undefined || next > until || next <= from) return { at: from, missed: true };
+    if (next === undefined || next > until || next <= from) return { at: from, count: gaps + 1 };
     from = next;
   }
 }
