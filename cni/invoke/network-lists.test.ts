@@ -14,6 +14,7 @@ import {
   serveIn,
   testNetns,
 } from "../../test/harness/network.ts";
+import { newTag, sctpIn } from "../../test/harness/sctp.ts";
 import { uninterrupted } from "../../plugins/kit/call.ts";
 import { formatAddress, parsePrefix, parseAddress } from "../../plugins/kit/net/address.ts";
 import { acceptForwarding, withdrawForwarding } from "../../plugins/kit/net/forward-accept.ts";
@@ -176,6 +177,7 @@ t.test("network lists on a kernel", { skip: noNetworkReason() }, async (t) => {
       { hostPort: 18080, containerPort: 80, protocol: "TCP" },
       { hostPort: 18081, containerPort: 80, protocol: "TCP", hostIP: "198.51.100.1" },
       { hostPort: 15353, containerPort: 53, protocol: "UDP" },
+      { hostPort: 13868, containerPort: 3868, protocol: "SCTP" },
     ];
     const web = await attach(lists, t, { portMappings });
     const other = await attach(lists, t);
@@ -188,6 +190,13 @@ t.test("network lists on a kernel", { skip: noNetworkReason() }, async (t) => {
     t.match(await ask(web.netnsPath, { address: "198.51.100.1", port: 18080 }), /^web /, "hairpin");
     t.match(await ask(other.netnsPath, { address: "198.51.100.1", port: 18080 }), /^web /, "from a neighbour");
     t.match(await ask(outside, { address: "198.51.100.1", port: 15353, transport: "udp", sourcePort: 20001 }), /^dns /);
+    const [caller, called] = [await sctpIn(t, outside, "198.51.100.1"), await sctpIn(t, web.netnsPath, undefined)];
+    const ownTag = newTag();
+    caller.send({ kind: "INIT", from: 20002, to: 13868, tag: 0, ownTag });
+    t.match(await called.next("INIT"), { from: 20002, to: 3868, ownTag, isWhole: true }, "SCTP too");
+    const answerer = await sctpIn(t, web.netnsPath, "198.51.100.2");
+    answerer.send({ kind: "INIT ACK", from: 3868, to: 20002, tag: ownTag, ownTag: newTag() });
+    t.match(await caller.next("INIT ACK"), { from: 13868, isWhole: true }, "and its answer");
     await lists.check(web.request, uninterrupted);
 
     // The same port moves to another pod while an UDP client goes on from the same source port.

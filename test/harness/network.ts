@@ -42,7 +42,7 @@ export function testNetns(t: { teardown(work: () => void): void }): string {
   return path;
 }
 
-export type Transport = "tcp" | "udp" | "sctp";
+export type Transport = "tcp" | "udp";
 
 /** A server in a namespace (or on the host that this test plays) that answers each connection with `<name> <peer address>`. */
 export async function serveIn(
@@ -51,9 +51,7 @@ export async function serveIn(
   options: { port: number; name: string; transport?: Transport; family?: 4 | 6 },
 ): Promise<void> {
   const family = options.family ?? 4;
-  const listen = { tcp: `TCP${family}-LISTEN`, udp: `UDP${family}-RECVFROM`, sctp: `SCTP${family}-LISTEN` }[
-    options.transport ?? "tcp"
-  ];
+  const listen = { tcp: `TCP${family}-LISTEN`, udp: `UDP${family}-RECVFROM` }[options.transport ?? "tcp"];
   const args = [
     `${listen}:${options.port},fork,reuseaddr${family === 6 ? ",ipv6only=1" : ""}`,
     `SYSTEM:read line; echo ${options.name} $SOCAT_PEERADDR`,

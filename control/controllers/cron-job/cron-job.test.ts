@@ -46,7 +46,10 @@ t.test("latestWithin() finds the last moment however long nobody looked", async 
     "the beat goes on from the last start",
   );
   const mornings = parseSchedule("* 9 * * *", "UTC");
-  t.same(latestWithin(mornings, at("2026-01-01T08:00:00Z"), at("2026-01-02T08:00:00Z"))?.at, at("2026-01-01T09:59:00Z"));
+  t.same(
+    latestWithin(mornings, at("2026-01-01T08:00:00Z"), at("2026-01-02T08:00:00Z"))?.at,
+    at("2026-01-01T09:59:00Z"),
+  );
 });
 
 const cron = (name: string, spec: Json = {}) => ({

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
@@ -6,6 +6,7 @@ import { networkLists } from "../../../cni/invoke/network-lists.ts";
 import { writeNetworkList } from "../../../cni/invoke/write-network-list.ts";
 import { openKernel } from "../../../cni/net/kernel.ts";
 import { ask, noNetworkReason, playHost, serveIn, testNetns } from "../../../test/harness/network.ts";
+import { newTag, sctpIn } from "../../../test/harness/sctp.ts";
 import { until } from "../../../test/harness/until.ts";
 import { uninterrupted } from "../../kit/call.ts";
 import { noLog } from "../../kit/log.ts";
@@ -272,7 +273,7 @@ t.test("services on a kernel", { skip: noNetworkReason() }, async (t) => {
     t.equal(await who(outside, "198.51.100.1", 30080), "a");
   });
 
-  await t.test("the rules of an SCTP service are taken by the kernel", async (t) => {
+  await t.test("SCTP goes to an endpoint and back", async (t) => {
     const ports = [{ name: "http", port: 80, protocol: "SCTP", nodePort: 30080 }];
     await put({ type: "NodePort", ports }, []);
     proxy.setSlice(
@@ -291,11 +292,27 @@ t.test("services on a kernel", { skip: noNetworkReason() }, async (t) => {
       JSON.stringify(await kernel.nft.list(`list map ${serviceTable} ${map}`, call));
     t.match(await listed("services4"), /10\.43\.0\.5.*sctp/);
     t.match(await listed("byaddr4_sctp_2"), a.ip);
-    const noSctp = existsSync("/proc/sys/net/sctp") ? false : "this kernel has no SCTP";
-    await t.test("and its packets reach an endpoint", { skip: noSctp }, async (t) => {
-      for (const { netnsPath } of [a, b]) await serveIn(t, netnsPath, { port: 8080, name: "sctp", transport: "sctp" });
-      t.match(await ask(client.netnsPath, { address: "10.43.0.5", port: 80, transport: "sctp" }), /^sctp /);
-    });
+
+    for (const [name, from, address, port] of [
+      ["a cluster IP", client.netnsPath, "10.43.0.5", 80],
+      ["a node port", outside, "198.51.100.1", 30080],
+    ] as const) {
+      const pods = await Promise.all([a, b].map(({ netnsPath }) => sctpIn(t, netnsPath, undefined)));
+      const caller = await sctpIn(t, from, address);
+      const [ownTag, theirTag, source] = [newTag(), newTag(), 20_000 + port];
+      caller.send({ kind: "INIT", from: source, to: port, tag: 0, ownTag });
+      const reached = await until("an endpoint to be asked", () => pods.find(({ heard }) => heard.length > 0));
+      const asked = await reached.next("INIT");
+      t.match(asked, { to: 8080, tag: 0, ownTag, isWhole: true }, `${name} reaches an endpoint`);
+      const here = pods[0] === reached ? a : b;
+      const source4 = from === outside ? "10.42.0.1" : client.ip;
+      const answerer = await sctpIn(t, here.netnsPath, source4);
+      answerer.send({ kind: "INIT ACK", from: 8080, to: asked.from, tag: ownTag, ownTag: theirTag });
+      const answer = await caller.next("INIT ACK");
+      t.match(answer, { from: port, to: source, tag: ownTag, isWhole: true }, "the answer comes from whom was asked");
+      caller.send({ kind: "COOKIE ECHO", from: source, to: port, tag: theirTag });
+      t.match(await reached.next("COOKIE ECHO"), { to: 8080, isWhole: true }, "the association stays where it began");
+    }
   });
 
   await t.test("a UDP client moves on when its endpoint leaves", async (t) => {
