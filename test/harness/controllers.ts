@@ -108,7 +108,12 @@ export async function controllerRoom(
   const folder = mkdtempSync(join(tmpdir(), "skiff-controllers-"));
   const pki = openPki({ dir: folder, clock: systemClock, serving: { dnsNames: [], ipAddresses: [] } });
   const access = openAccess({ pki, clock, clusterDomain: "cluster.local" });
-  const api = await startApi({ authorizers: access.authorizers, issueToken: access.issueToken, clock });
+  const api = await startApi({
+    authorizers: access.authorizers,
+    issueToken: access.issueToken,
+    frontProxy: () => pki.frontProxyClient(),
+    clock,
+  });
   access.connect(api.server);
   const clientAs = (user: { name: string; groups: string[] }) => {
     const fetch = api.server.fetchAs(user);

@@ -3,8 +3,13 @@
 import t from "tap";
 import { FakeClock } from "../../../plugins/kit/clock.ts";
 import { resources } from "../../../plugins/kit/objects/resources.ts";
+import { serve } from "../../../plugins/kit/platform/http-server.ts";
+import { createCertificate } from "../../../plugins/kit/x509.ts";
 import type { Json } from "../../../test/harness/api-server.ts";
+import { testPki } from "../../../test/harness/certificates.ts";
 import { type ControllerRoom, controllerRoom, podTemplate } from "../../../test/harness/controllers.ts";
+import { encodeObject } from "../../storage/encoding.ts";
+import { storageKey } from "../../storage/keys.ts";
 import { proposeForTotal } from "./replicas.ts";
 
 const autoscalers = resources.horizontalpodautoscalers;
@@ -148,6 +153,103 @@ t.test("metrics that nobody serves are said so, by type; those that are there st
   adapter.values["namespaces/default/queue"] = [{ value: "180" }];
   await made.create(autoscalers, scaler("high", [podsMetric, externalMetric]));
   await made.until(resources.deployments, "web", ({ spec }) => spec.replicas === 6);
+});
+
+/** A server of its own, registered as the one that answers both groups, as an adapter of a monitoring system is. */
+async function openAdapter(made: ControllerRoom, t: Parameters<typeof controllerRoom>[0], values: Record<string, Json[]>) {
+  const certificates = testPki("adapter");
+  const validity = { notBefore: Date.now() - 3_600_000, notAfter: Date.now() + 86_400_000 };
+  const own = { ...validity, commonName: "adapter", dnsNames: ["adapter.monitoring.svc"] };
+  const asked: { path: string; user: string | null; certificate: string | undefined }[] = [];
+  const server = await serve({
+    listen: { host: "127.0.0.1", port: 0 },
+    tls: {
+      ...createCertificate(certificates.ca, { ...own, usages: ["server auth"] }),
+      clientCa: made.pki.frontProxyCa.cert,
+    },
+    handler: (request, peer) => {
+      const { pathname, search } = new URL(request.url);
+      const [, , group = "", version = "", ...rest] = decodeURIComponent(pathname).split("/");
+      if (rest.length === 0)
+        return Response.json({ kind: "APIResourceList", groupVersion: `${group}/${version}`, resources: [] });
+      const user = request.headers.get("x-remote-user");
+      asked.push({ path: decodeURIComponent(pathname + search), user, certificate: peer.certificate?.commonName });
+      const items = values[rest.join("/")];
+      const status = { kind: "Status", status: "Failure", reason: "NotFound", code: 404 };
+      return items
+        ? Response.json({ kind: "MetricValueList", metadata: {}, items })
+        : Response.json(status, { status: 404 });
+    },
+  });
+  t.teardown(() => server.close());
+  const namespace = "monitoring";
+  await made.create(resources.namespaces, { metadata: { name: namespace } });
+  await made.create(resources.services, {
+    metadata: { name: "adapter", namespace },
+    spec: { ports: [{ port: 443, targetPort: server.port }] },
+  });
+  // The API takes no endpoints on loopback, and that is where the adapter listens.
+  const slice = {
+    kind: "EndpointSlice",
+    apiVersion: "discovery.k8s.io/v1",
+    metadata: { name: "adapter-1", namespace, labels: { "kubernetes.io/service-name": "adapter" } },
+    addressType: "IPv4",
+    endpoints: [{ addresses: ["127.0.0.1"], conditions: { ready: true } }],
+    ports: [{ name: "", port: server.port }],
+  };
+  const key = storageKey({ group: "discovery.k8s.io", plural: "endpointslices" }, namespace, "adapter-1");
+  await made.api.store.put(key, encodeObject(slice), "absent", made.call);
+  for (const [group, version] of [
+    ["custom.metrics.k8s.io", "v1beta2"],
+    ["external.metrics.k8s.io", "v1beta1"],
+  ]) {
+    const name = `${version}.${group}`;
+    await made.create(resources.apiservices, {
+      metadata: { name },
+      spec: {
+        group,
+        version,
+        groupPriorityMinimum: 100,
+        versionPriority: 100,
+        service: { namespace, name: "adapter" },
+        caBundle: btoa(certificates.ca.cert),
+      },
+    });
+    await made.until(resources.apiservices, name, ({ status }) => status?.conditions?.[0]?.status === "True");
+  }
+  return asked;
+}
+
+t.test("an adapter behind the aggregation layer is asked in the controller's own name", async (t) => {
+  const made = await controllerRoom(t, [
+    "horizontal-pod-autoscaler",
+    "deployment-controller",
+    "replicaset-controller",
+  ]);
+  const matchLabels = { app: "web" };
+  await made.create(resources.deployments, {
+    metadata: { name: "web" },
+    spec: { replicas: 2, selector: { matchLabels }, template: podTemplate(matchLabels) },
+  });
+  await made.until(resources.deployments, "web", ({ status }) => status?.availableReplicas === 2);
+  const described = made.pods().map(({ metadata }) => ({ describedObject: { kind: "Pod", name: metadata.name } }));
+  const asked = await openAdapter(made, t, {
+    "namespaces/default/pods/*/requests": described.map((pod) => ({ ...pod, value: "15" })),
+    "namespaces/default/ingresses.networking.k8s.io/gate/hits": [{ value: "200" }],
+    "namespaces/default/queue": [{ value: "150" }],
+  });
+  await made.create(autoscalers, scaler("web", [podsMetric, objectMetric, externalMetric]));
+  await made.until(resources.deployments, "web", ({ spec }) => spec.replicas === 5);
+  const { status } = await made.until(autoscalers, "web", (one) => one.status?.desiredReplicas === 5);
+  t.match(
+    status.currentMetrics.map(({ type }: Json) => type),
+    ["Pods", "Object", "External"],
+  );
+  t.match(asked[0], {
+    path: "/apis/custom.metrics.k8s.io/v1beta2/namespaces/default/pods/*/requests?labelSelector=app=web",
+    user: "system:serviceaccount:kube-system:horizontal-pod-autoscaler",
+    certificate: "front-proxy-client",
+  });
 });
 
 t.test("a container's own use is weighed against its own request", async (t) => {
