@@ -156,7 +156,11 @@ t.test("metrics that nobody serves are said so, by type; those that are there st
 });
 
 /** A server of its own, registered as the one that answers both groups, as an adapter of a monitoring system is. */
-async function openAdapter(made: ControllerRoom, t: Parameters<typeof controllerRoom>[0], values: Record<string, Json[]>) {
+async function openAdapter(
+  made: ControllerRoom,
+  t: Parameters<typeof controllerRoom>[0],
+  values: Record<string, Json[]>,
+) {
   const certificates = testPki("adapter");
   const validity = { notBefore: Date.now() - 3_600_000, notAfter: Date.now() + 86_400_000 };
   const own = { ...validity, commonName: "adapter", dnsNames: ["adapter.monitoring.svc"] };
@@ -221,11 +225,7 @@ async function openAdapter(made: ControllerRoom, t: Parameters<typeof controller
 }
 
 t.test("an adapter behind the aggregation layer is asked in the controller's own name", async (t) => {
-  const made = await controllerRoom(t, [
-    "horizontal-pod-autoscaler",
-    "deployment-controller",
-    "replicaset-controller",
-  ]);
+  const made = await controllerRoom(t, ["horizontal-pod-autoscaler", "deployment-controller", "replicaset-controller"]);
   const matchLabels = { app: "web" };
   await made.create(resources.deployments, {
     metadata: { name: "web" },

@@ -305,6 +305,76 @@ t.test("horizontalAutoscalerController() says what it lacks, and keeps to its bo
   );
 });
 
+t.test("horizontalAutoscalerController() leaves pods alone that are not its own alone", async (t) => {
+  const clock = new FakeClock(Date.now());
+  const room = await controllerRoom(
+    t,
+    ["horizontal-pod-autoscaler", "deployment-controller", "replicaset-controller"],
+    { clock },
+  );
+  const labels = { app: "web" };
+  for (const name of ["web", "twin"])
+    await room.create(resources.deployments, {
+      metadata: { name },
+      spec: { replicas: 1, selector: { matchLabels: labels }, template: podTemplate(labels) },
+    });
+  await room.until(resources.deployments, "twin", ({ status }) => status?.availableReplicas === 1);
+  const scaler = (name: string, of = name) => ({
+    metadata: { name },
+    spec: { scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: of }, maxReplicas: 5 },
+  });
+  const activeOf = ({ status }: { status?: { conditions?: { type: string; reason: string }[] } }) =>
+    status?.conditions?.find(({ type }) => type === "ScalingActive");
+  const autoscalers = resources.horizontalpodautoscalers;
+  await room.create(autoscalers, scaler("web"));
+  await room.until(autoscalers, "web", (one) => activeOf(one)?.reason === "FailedGetResourceMetric");
+  await room.create(autoscalers, scaler("twin"));
+  const message = "pods by selector app=web are controlled by multiple HPAs: [{twin default} {web default}]";
+  t.match(activeOf(await room.until(autoscalers, "twin", activeOf)), { reason: "AmbiguousSelector", message });
+  t.match(await room.untilEvent("AmbiguousSelector"), { involvedObject: { name: "twin" }, message });
+  await clock.advance(15_000);
+  await room.until(autoscalers, "web", (one) => activeOf(one)?.reason === "AmbiguousSelector");
+  await room.delete(autoscalers, "web");
+  await clock.advance(15_000);
+  await room.until(autoscalers, "twin", (one) => activeOf(one)?.reason === "FailedGetResourceMetric");
+});
+
+t.test(
+  "horizontalAutoscalerController() says when what it points at tells no selector, or takes no size",
+  async (t) => {
+    const clock = new FakeClock(Date.now());
+    let selector = "";
+    const room = await controllerRoom(t, ["horizontal-pod-autoscaler"], {
+      clock,
+      kubelet: false,
+      answer: ({ url, method }) => {
+        if (!url.endsWith("/scale")) return undefined;
+        const at = { kind: "Scale", apiVersion: "autoscaling/v1", metadata: { name: "web", namespace: "default" } };
+        const refusal = { kind: "Status", status: "Failure", reason: "Forbidden", message: "not so many", code: 403 };
+        return method === "GET"
+          ? Response.json({ ...at, spec: { replicas: 1 }, status: { replicas: 1, selector } })
+          : Response.json(refusal, { status: 403 });
+      },
+    });
+    const autoscalers = resources.horizontalpodautoscalers;
+    const spec = { scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" }, maxReplicas: 5 };
+    await room.create(autoscalers, { metadata: { name: "web" }, spec });
+    const conditionIs = (type: string, reason: string) =>
+      room.until(autoscalers, "web", ({ status }) =>
+        status?.conditions?.some((one: { type: string; reason: string }) => one.type === type && one.reason === reason),
+      );
+    await conditionIs("ScalingActive", "InvalidSelector");
+    t.match(await room.untilEvent("SelectorRequired"), { message: "selector is required" });
+    selector = "app=web";
+    await room.patch(autoscalers, "web", { spec: { minReplicas: 2 } });
+    await conditionIs("AbleToScale", "FailedUpdateScale");
+    t.match(
+      (await room.untilEvent("FailedRescale")).message,
+      /^New size: 2; reason: .*MinReplicas; error: .*not so many/,
+    );
+  },
+);
+
 t.test("horizontalAutoscalerController() grows with the load and shrinks when it has been low for long", async (t) => {
   const clock = new FakeClock(Date.now());
   let load = "900m";

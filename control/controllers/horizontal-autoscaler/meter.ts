@@ -16,9 +16,15 @@ import { proposeForTotal, proposeReplicas, type ResourceWish } from "./replicas.
 /** A metric that says nothing now, with the reason that conditions and events give. */
 export class MetricFailure extends Error {
   readonly reason: string;
-  constructor(reason: string, message: string) {
+  /** What the condition says. */
+  readonly condition: string;
+  /** The reason of an event of its own, besides the one that nothing could be computed. */
+  readonly event: string | undefined;
+  constructor(reason: string, message: string, told: { readonly event?: string; readonly condition?: string } = {}) {
     super(message);
     this.reason = reason;
+    this.condition = told.condition ?? `the HPA was unable to compute the replica count: ${message}`;
+    this.event = told.event;
   }
 }
 

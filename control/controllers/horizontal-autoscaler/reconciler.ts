@@ -4,7 +4,6 @@ import type { Call } from "../../../plugins/kit/call.ts";
 import { Fault, isFault, toFault } from "../../../plugins/kit/fault.ts";
 import { type ResourceRef, resources } from "../../../plugins/kit/objects/resources.ts";
 import type { Pod } from "../../../plugins/kit/objects/types.ts";
-import { parseLabelSelector } from "../../../plugins/kit/selector.ts";
 import { timestamp, withCondition } from "../../manager/conditions.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { keyOf, splitKey } from "../../manager/owners.ts";
@@ -14,6 +13,7 @@ import { builtInResources, onCustomResource } from "../stored-resources.ts";
 import { decide, memoryMs, type Past } from "./behavior.ts";
 import { Meter, MetricFailure } from "./meter.ts";
 import { type Autoscaler, type AutoscalerStatus, autoscalerType, type Scale } from "./objects.ts";
+import { PodSelectors } from "./selectors.ts";
 
 const everyMs = 15_000;
 
@@ -29,6 +29,10 @@ export const horizontalAutoscalerController: ControllerFactory = ({ client, info
   const scalable = new Map<string, ResourceRef>(builtInResources.map((ref) => [`${ref.group}/${ref.kind}`, ref]));
   onCustomResource(informers, (ref) => scalable.set(`${ref.group}/${ref.kind}`, ref));
   const meter = new Meter(client, (group, kind) => scalable.get(`${group}/${kind}`));
+  const selectors = new PodSelectors((key) => {
+    const { namespace, name } = splitKey(key);
+    return autoscalers.get(namespace, name) !== undefined;
+  });
   const pasts = new Map<string, Past>();
 
   function targetOf({ spec: { scaleTargetRef } }: Autoscaler): ResourceRef {
@@ -43,8 +47,7 @@ export const horizontalAutoscalerController: ControllerFactory = ({ client, info
     const { namespace = "" } = autoscaler.metadata;
     const current = scale.spec?.replicas ?? 0;
     const { selector: podSelector = "", replicas: reported = 0 } = scale.status ?? {};
-    const selector = parseLabelSelector(podSelector);
-    const mine = pods.list(namespace).filter((pod) => selector.matches(pod.metadata.labels));
+    const mine = selectors.podsOf(keyOf(autoscaler), podSelector, pods.list(namespace));
     const target = { namespace, podSelector, pods: mine, current, reported };
     const metrics = autoscaler.spec.metrics ?? [];
     const failures: MetricFailure[] = [];
@@ -148,8 +151,8 @@ export const horizontalAutoscalerController: ControllerFactory = ({ client, info
         asked = await ask(autoscaler, scale, call);
       } catch (error) {
         if (!(error instanceof MetricFailure)) throw error;
-        const why = `the HPA was unable to compute the replica count: ${error.message}`;
-        say("ScalingActive", false, error.reason, why);
+        say("ScalingActive", false, error.reason, error.condition);
+        if (error.event) warn(error.event, error.message);
         warn("FailedComputeMetricsReplicas", error.message);
         await write({ currentReplicas: seen, desiredReplicas: current });
         return;
@@ -168,7 +171,17 @@ export const horizontalAutoscalerController: ControllerFactory = ({ client, info
     }
     let { lastScaleTime } = autoscaler.status ?? {};
     if (replicas !== current) {
-      lastScaleTime = await resize(ref, scale, replicas, call);
+      try {
+        lastScaleTime = await resize(ref, scale, replicas, call);
+      } catch (error) {
+        call.signal.throwIfAborted();
+        const { message } = toFault(error, "scale");
+        warn("FailedRescale", `New size: ${replicas}; reason: ${reason}; error: ${message}`);
+        const why = `the HPA controller was unable to update the target scale: ${message}`;
+        say("AbleToScale", false, "FailedUpdateScale", why);
+        await write({ currentReplicas: seen, desiredReplicas: current });
+        return;
+      }
       remember(key, autoscaler, { changes: [{ at: now, by: replicas - current }] });
       say(
         "AbleToScale",
