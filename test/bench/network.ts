@@ -1,16 +1,15 @@
 // What the network costs: attaching pods in process and as a program beside Debian's Go programs, programming services, connections
 // pod to pod and pod to Service beside a bare veth, and DNS. Works in namespaces of its own.
 
-import { spawn } from "node:child_process";
 import { Resolver } from "node:dns/promises";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { serveHandOver } from "../../cni/assemble/serve-hand-over.ts";
 import { installPrograms } from "../../cni/assemble/install-programs.ts";
 import { pluginFinder } from "../../cni/invoke/builtins.ts";
-import { networkLists, type NetworkLists } from "../../cni/invoke/network-lists.ts";
+import type { NetworkLists } from "../../cni/invoke/network-lists.ts";
 import { openKernel, type Kernel } from "../../cni/net/kernel.ts";
 import { runProgram } from "../../cni/skel/run-program.ts";
 import { uninterrupted as call } from "../../plugins/kit/call.ts";
@@ -18,11 +17,10 @@ import { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import { systemClock } from "../../plugins/kit/clock.ts";
 import { WatchingInformer } from "../../plugins/kit/informer.ts";
 import { noLog } from "../../plugins/kit/log.ts";
-import { parsePrefix } from "../../plugins/kit/net/address.ts";
-import { createNetns, deleteNetns, inNetns } from "../../plugins/kit/net/netns.ts";
+import { createNetns, deleteNetns } from "../../plugins/kit/net/netns.ts";
 import { selfCommand } from "../../plugins/kit/platform/runtime.ts";
 import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
-import type { EndpointSlice, KubeObject, Service } from "../../plugins/kit/objects/types.ts";
+import type { EndpointSlice, KubeObject } from "../../plugins/kit/objects/types.ts";
 import { followServices } from "../../plugins/daemon/dns/daemon.ts";
 import { Forwarder } from "../../plugins/daemon/dns/forward.ts";
 import { entryOf, ServiceRecords } from "../../plugins/daemon/dns/records.ts";
@@ -31,8 +29,9 @@ import { Zone } from "../../plugins/daemon/dns/zone.ts";
 import { ServiceProxy } from "../../plugins/daemon/service-proxy/proxy.ts";
 import { startControl } from "../harness/control.ts";
 import { playHost, randomName } from "../harness/network.ts";
+import { benchTraffic } from "./network-traffic.ts";
+import { debian, listsFor, makeService, median, startWorker, timed } from "./network-room.ts";
 
-const debian = "/usr/lib/cni";
 const rounds = 15;
 /** The form that the agent installs; the source where there is no bundle. */
 const bundlePath = fileURLToPath(new URL("../../dist/cni.cjs", import.meta.url));
@@ -58,40 +57,6 @@ export async function run(args: string[]): Promise<void> {
     kernel.close();
     rmSync(dir, { recursive: true, force: true });
   }
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
-}
-
-async function timed(work: () => unknown): Promise<number> {
-  const startedAt = performance.now();
-  await work();
-  return performance.now() - startedAt;
-}
-
-function listsFor(
-  kernel: Kernel,
-  dir: string,
-  name: string,
-  subnet: string,
-  options: { binDir: string; isBuiltIn: boolean },
-): NetworkLists {
-  const confDir = join(dir, name, "net.d");
-  mkdirSync(confDir, { recursive: true });
-  const ipam = { type: "host-local", dataDir: join(dir, name, "leases"), ranges: [[{ subnet }]] };
-  const plugins = [
-    { type: "bridge", bridge: name, isDefaultGateway: true, ipMasq: true, hairpinMode: true, ipam },
-    { type: "portmap", capabilities: { portMappings: true } },
-  ];
-  writeFileSync(join(confDir, "10.conflist"), JSON.stringify({ cniVersion: "1.0.0", name, plugins }));
-  return networkLists({
-    confDir,
-    binDirs: [options.binDir],
-    cacheDir: join(dir, name, "cache"),
-    kernel,
-    isBuiltIn: () => options.isBuiltIn,
-  });
 }
 
 async function benchCni(kernel: Kernel, dir: string): Promise<void> {
@@ -156,31 +121,6 @@ async function benchCni(kernel: Kernel, dir: string): Promise<void> {
   );
 }
 
-function makeService(index: number, endpoints: number): { key: string; service: Service; slice: EndpointSlice } {
-  const name = `s${index}`;
-  const clusterIP = `10.${43 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`;
-  return {
-    key: `bench/${name}`,
-    service: {
-      apiVersion: "v1",
-      kind: "Service",
-      metadata: { namespace: "bench", name },
-      spec: { clusterIP, clusterIPs: [clusterIP], ports: [{ name: "http", port: 80, protocol: "TCP" }] },
-    } as Service,
-    slice: {
-      apiVersion: "discovery.k8s.io/v1",
-      kind: "EndpointSlice",
-      metadata: { namespace: "bench", name, labels: { "kubernetes.io/service-name": name } },
-      addressType: "IPv4",
-      ports: [{ name: "http", port: 8080, protocol: "TCP" }],
-      endpoints: Array.from({ length: endpoints }, (_, at) => ({
-        addresses: [`10.${100 + at}.${(index >> 8) & 255}.${index & 255}`],
-        conditions: { ready: true },
-      })),
-    } as EndpointSlice,
-  };
-}
-
 async function benchServices(kernel: Kernel): Promise<void> {
   for (const count of [1_000, 10_000]) {
     const context = { nodeName: "n1", zone: undefined, nodeIps: [], skippedIps: new Set<string>() };
@@ -210,73 +150,6 @@ async function benchServices(kernel: Kernel): Promise<void> {
   }
 }
 
-async function benchTraffic(kernel: Kernel, dir: string): Promise<void> {
-  const lists = listsFor(kernel, dir, "traf0", "10.93.0.0/24", { binDir: debian, isBuiltIn: true });
-  const pods = [];
-  for (const name of ["a", "b"]) {
-    const netnsPath = `/run/netns/${randomName("skiff-bench-")}`;
-    createNetns(netnsPath);
-    const { ips } = await lists.add({ containerId: name, netnsPath }, call);
-    pods.push({ netnsPath, ip: ips[0]?.address.split("/")[0] ?? "" });
-  }
-  const [a, b] = pods as [(typeof pods)[0], (typeof pods)[0]];
-  const bare = [`/run/netns/${randomName("skiff-bench-")}`, `/run/netns/${randomName("skiff-bench-")}`] as const;
-  for (const path of bare) createNetns(path);
-  const [left, right] = bare.map((path) => kernel.enter(path)) as [
-    ReturnType<Kernel["enter"]>,
-    ReturnType<Kernel["enter"]>,
-  ];
-  await left.createVeth({ name: "eth0", peer: { name: "eth0", space: right } });
-  for (const [space, address] of [
-    [left, "10.94.0.1/24"],
-    [right, "10.94.0.2/24"],
-  ] as const) {
-    const link = await space.getLink("eth0");
-    await space.setLink(link.index, { up: true });
-    await space.addAddress(link.index, parsePrefix(address));
-    space.close();
-  }
-  const context = { nodeName: "n1", zone: undefined, nodeIps: [], skippedIps: new Set<string>() };
-  const proxy = new ServiceProxy({
-    nft: kernel.nft,
-    log: noLog,
-    instance: "bench",
-    podCidrs: ["10.93.0.0/24"],
-    context,
-  });
-  const { service, slice } = makeService(5, 1);
-  proxy.setService("bench/s5", service);
-  proxy.setSlice({ ...slice, endpoints: [{ addresses: [b.ip], conditions: { ready: true } }] }, false);
-  await proxy.commit(call);
-  const paths = [
-    ["bare veth", bare[0], bare[1], "10.94.0.2", 8080],
-    ["pod to pod", a.netnsPath, b.netnsPath, b.ip, 8080],
-    ["pod to Service", a.netnsPath, b.netnsPath, "10.43.0.5", 80],
-  ] as const;
-  const worker = fileURLToPath(new URL("../fixtures/traffic.ts", import.meta.url));
-  for (const [name, from, to, address, port] of paths) {
-    const server = inNetns(to, () => startWorker(worker, ["serve", "8080"]));
-    await new Promise((resolve) => server.stdout.once("data", resolve));
-    const client = inNetns(from, () => startWorker(worker, ["load", address, String(port)]));
-    let said = "";
-    client.stdout.on("data", (chunk: Buffer) => {
-      said += chunk.toString();
-    });
-    await new Promise((resolve) => client.once("close", resolve));
-    server.kill("SIGKILL");
-    await new Promise((resolve) => server.once("close", resolve));
-    console.log(`traffic: ${name.padEnd(15)} ${said.trim()}`);
-  }
-  await proxy.remove(call);
-  for (const { netnsPath } of pods) deleteNetns(netnsPath);
-  for (const path of bare) deleteNetns(path);
-}
-
-function startWorker(script: string, args: string[]) {
-  const [command, ...rest] = selfCommand(script, args);
-  return spawn(command, rest, { stdio: ["ignore", "pipe", "inherit"] });
-}
-
 function dnsServer(records: ServiceRecords) {
   const zone = new Zone("cluster.local", records);
   const forwarder = new Forwarder({ clock: systemClock, upstreams: () => [] });
@@ -290,8 +163,7 @@ async function benchDns(): Promise<void> {
     records.set(key, entryOf(service, [slice]));
   }
   const server = await dnsServer(records);
-  const worker = fileURLToPath(new URL("../fixtures/traffic.ts", import.meta.url));
-  const client = startWorker(worker, ["dns", "127.0.0.1", String(server.port)]);
+  const client = startWorker(["dns", "127.0.0.1", String(server.port)]);
   let said = "";
   client.stdout.on("data", (chunk: Buffer) => {
     said += chunk.toString();
