@@ -67,7 +67,7 @@ function fillIn(pod: Pod, range: LimitRange): void {
     if (setRequests) notes.push(`${setRequests.names.join(", ")} request for ${kind} ${container.name}`);
     if (setLimits) notes.push(`${setLimits.names.join(", ")} limit for ${kind} ${container.name}`);
   };
-  for (const container of pod.spec.containers) fill(container, "container");
+  for (const container of pod.spec.containers ?? []) fill(container, "container");
   for (const container of pod.spec.initContainers ?? []) fill(container, "init container");
   if (notes.length === 0) return;
   const annotation = `LimitRanger plugin set: ${notes.join("; ")}`;

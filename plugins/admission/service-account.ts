@@ -67,7 +67,7 @@ function mountToken(spec: PodSpec): void {
   const known = volumes.find((volume) => volume.name.startsWith(volumePrefix));
   const name = known?.name ?? freshName(new Set(volumes.map((volume) => volume.name)));
   let isMounted = false;
-  for (const container of [...(spec.initContainers ?? []), ...spec.containers] as Container[]) {
+  for (const container of [...(spec.initContainers ?? []), ...(spec.containers ?? [])] as Container[]) {
     if (container.volumeMounts?.some((mount) => mount.mountPath === mountPath)) continue;
     container.volumeMounts = [...(container.volumeMounts ?? []), { name, readOnly: true, mountPath }];
     isMounted = true;

@@ -23,7 +23,7 @@ export function podQuantities(spec: PodSpec, field: "requests" | "limits"): Amou
   const read = (resources: { requests?: unknown; limits?: unknown } | undefined) =>
     amountsFor(resources?.[field] as Record<string, string> | undefined);
   const total: Amounts = new Map();
-  for (const container of spec.containers) add(total, read(container.resources));
+  for (const container of spec.containers ?? []) add(total, read(container.resources));
   const sidecars: Amounts = new Map();
   const initial: Amounts = new Map();
   for (const container of spec.initContainers ?? []) {

@@ -44,6 +44,26 @@ t.test(
   },
 );
 
+t.test("a pod without containers is told so, whatever steps look at it first", async (t) => {
+  const client = new ApiClient({ fetch: started.control.fetchAs(systemUser), clock: systemClock });
+  const named = (name: string, namespace = "") => ({ metadata: { name, ...(namespace ? { namespace } : {}) } });
+  await client.create(resources.namespaces, named("empty"), call);
+  const limits = [{ type: "Container", default: { cpu: "1" } }];
+  await client.request(
+    "/api/v1/namespaces/empty/limitranges",
+    { method: "POST", body: JSON.stringify({ ...named("l"), spec: { limits } }) },
+    call,
+  );
+  const account = { namespace: "empty", name: "default" };
+  await until(() => client.get(resources.serviceaccounts, account, call).then(Boolean, () => false));
+  for (const spec of [{ schedulerName: "x" }, { containers: null }, { containers: [] }]) {
+    await t.rejects(client.create(resources.pods, { ...named("p", "empty"), spec } as never, call), {
+      code: "invalid",
+      message: /spec\.containers: Required value/,
+    });
+  }
+});
+
 t.test("a quota is kept, charged by creates and given back by deletes", only, async (t) => {
   await kubectl("create", "namespace", "small");
   await kubectl("create", "quota", "q", "--hard=configmaps=3,pods=1", "-n", "small");
