@@ -149,6 +149,8 @@ export async function openParts(base: AgentBase, options: AgentOptions) {
       pullSecrets: (pod, inner) => pullSecrets(objects, recorder, pod, inner),
       sources: [...(options.credentialSources ?? []), ...providers],
       parallelPulls: config.parallelPulls,
+      pulls: () => runtime.pulls?.() ?? [],
+      log,
     }),
     volumes,
     probes: new ProbeManager({

@@ -2,6 +2,7 @@
 // wants it waits for that one. Failed pulls back off per pod and image.
 
 import type { ImageService } from "../../cri/api/contract.ts";
+import type { PullProgress } from "../../cri/api/pull-board.ts";
 import {
   AuthConfig,
   type Image,
@@ -13,12 +14,14 @@ import {
 import { type Call, uninterrupted } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import { Fault, isFault } from "../../plugins/kit/fault.ts";
+import type { Log } from "../../plugins/kit/log.ts";
 import type { Container, Secret } from "../../plugins/kit/objects/types.ts";
 import type { AgentPod } from "../pods/agent-pod.ts";
 import { BackOff, formatDuration } from "../pods/back-off.ts";
 import { about, type Recorder } from "../pods/recorder.ts";
 import { StartFailure } from "../pods/start-failure.ts";
 import { type Credential, credentialsOf, matching } from "./credentials.ts";
+import { progressWords, pullOf, tellWhile } from "./pull-news.ts";
 import { defaultPullPolicy, type ImageReference, parseImage } from "./reference.ts";
 
 /** Credentials for an image from somewhere else than the pod, such as a provider plugin. */
@@ -35,6 +38,9 @@ export interface ImageManagerOptions {
   readonly sources: readonly CredentialSource[];
   /** How many images are pulled at the same time; 1 is serial. */
   readonly parallelPulls: number;
+  /** Those under way, where the runtime tells. */
+  readonly pulls: () => readonly PullProgress[];
+  readonly log: Log;
 }
 
 export interface PresentImage {
@@ -45,6 +51,9 @@ export interface PresentImage {
 
 /** How long an image that was put there by other means than a pull may go unnoticed. */
 const lookAgainMs = 60_000;
+/** A pull of more than a second is worth a line; every event is a write to the API. */
+const logBeat = { firstMs: 1000, mostMs: 30_000 };
+const eventBeat = { firstMs: 15_000, mostMs: 300_000 };
 
 export class ImageManager {
   readonly #options: ImageManagerOptions;
@@ -141,9 +150,13 @@ export class ImageManager {
     }
     recorder.event(pod, "Normal", "Pulling", `Pulling image "${asked}"`, where);
     const startedAt = clock.monotonic();
+    const tell = () => {
+      const progress = this.#progress(reference.name);
+      if (progress) recorder.event(pod, "Normal", "Pulling", `Pulling image "${asked}": ${progress}`, where);
+    };
     let pulledMs: number;
     try {
-      pulledMs = await this.#pullOnce(pod, reference, sandbox, call);
+      pulledMs = await tellWhile(this.#pullOnce(pod, reference, sandbox, call), eventBeat, clock, tell);
     } catch (error) {
       if (call.signal.aborted) throw error;
       const why = (error as Error).message;
@@ -187,17 +200,36 @@ export class ImageManager {
   async #pullInLine(pod: AgentPod, reference: ImageReference, sandbox: PodSandboxConfig | undefined): Promise<number> {
     if (this.#pulling < this.#options.parallelPulls) this.#pulling++;
     else await new Promise<void>((go) => this.#line.push(go));
-    const { clock } = this.#options;
-    const startedAt = clock.monotonic();
     try {
-      await this.#pull(pod, reference, sandbox);
-      return clock.monotonic() - startedAt;
+      return await this.#pullLogged(pod, reference, sandbox);
     } finally {
       // Whoever waits takes over this place, so that nobody can slip in between.
       const next = this.#line.shift();
       if (next) next();
       else this.#pulling--;
     }
+  }
+
+  /** How long it took. */
+  async #pullLogged(pod: AgentPod, reference: ImageReference, sandbox: PodSandboxConfig | undefined): Promise<number> {
+    const { clock, log } = this.#options;
+    const { name: image } = reference;
+    const startedAt = clock.monotonic();
+    let wasTold = false;
+    const tell = () => {
+      wasTold = true;
+      const progress = this.#progress(image);
+      log.info({ image, ...(progress ? { progress } : {}) }, "pulling an image");
+    };
+    await tellWhile(this.#pull(pod, reference, sandbox), logBeat, clock, tell);
+    const tookMs = clock.monotonic() - startedAt;
+    if (wasTold) log.info({ image, seconds: Math.round(tookMs / 1000) }, "pulled an image");
+    return tookMs;
+  }
+
+  #progress(image: string): string {
+    const pull = pullOf(this.#options.pulls(), image);
+    return pull ? progressWords(pull) : "";
   }
 
   async #pull(pod: AgentPod, reference: ImageReference, sandbox: PodSandboxConfig | undefined): Promise<void> {

@@ -2,13 +2,16 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
+import type { PullImageRequest } from "../../cri/api/gen/runtime.js";
+import type { PullProgress } from "../../cri/api/pull-board.ts";
 import { openFake } from "../../cri/fake/open.ts";
 import { uninterrupted } from "../../plugins/kit/call.ts";
 import { FakeClock, systemClock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
-import { noLog } from "../../plugins/kit/log.ts";
+import { type Log, noLog } from "../../plugins/kit/log.ts";
 import type { Container, Secret } from "../../plugins/kit/objects/types.ts";
 import { testPod } from "../../test/harness/pod-room.ts";
+import { until } from "../../test/harness/until.ts";
 import { noRecorder, type Recorder } from "../pods/recorder.ts";
 import type { StartFailure } from "../pods/start-failure.ts";
 import { credentialProviders } from "./credential-provider.ts";
@@ -75,6 +78,8 @@ t.test("ImageManager pulls an image once for all who wait for it", async (t) => 
     pullSecrets: async () => [],
     sources: [],
     parallelPulls: 3,
+    pulls: () => [],
+    log: noLog,
   });
   const ensure = (name: string) =>
     manager.ensure(testPod(name), { name: "main", image: "reg.io/app:1" }, undefined, uninterrupted);
@@ -92,6 +97,60 @@ t.test("ImageManager pulls an image once for all who wait for it", async (t) => 
     manager.ensure(testPod("d"), { name: "main", image: "Bad Name" }, undefined, uninterrupted),
     /couldn't parse image name/,
   );
+});
+
+t.test("ImageManager tells how far a slow pull is, in the log and to the pods that wait", async (t) => {
+  const clock = new FakeClock();
+  const fake = openFake({ clock });
+  const { promise: goOn, resolve: release } = Promise.withResolvers<void>();
+  fake.before("pullImage", (request) =>
+    (request as PullImageRequest).image?.image === "reg.io/big:1" ? goOn : undefined,
+  );
+  const lines: unknown[] = [];
+  const events: string[] = [];
+  let pulls: PullProgress[] = [];
+  const log: Log = { ...noLog, info: (fields, message) => void lines.push([message, fields]) };
+  const manager = new ImageManager({
+    image: fake.image,
+    clock,
+    recorder: { event: (pod, _type, _reason, message) => void events.push(`${pod.metadata.name}: ${message}`) },
+    pullSecrets: async () => [],
+    sources: [],
+    parallelPulls: 3,
+    pulls: () => pulls,
+    log,
+  });
+  const ensure = (name: string, image: string) =>
+    manager.ensure(testPod(name), { name: "main", image }, undefined, uninterrupted);
+  await ensure("quick", "reg.io/small:1");
+  t.same(lines, [], "a quick pull is worth no line");
+  events.length = 0;
+  const both = [ensure("a", "reg.io/big:1"), ensure("b", "reg.io/big:1")];
+  await until("both to wait", () => events.length === 2 && clock.pending === 3);
+  const image = "reg.io/big:1";
+  const told = (bytes: number) => (pulls = [{ image, bytes, totalBytes: 40 << 20 }]);
+  await clock.advance(1000);
+  told(10 << 20);
+  await clock.advance(2000);
+  t.same(lines, [
+    ["pulling an image", { image }],
+    ["pulling an image", { image, progress: "10.0 of 40.0 MiB" }],
+  ]);
+  t.equal(events.length, 2, "events are for what takes long");
+  told(20 << 20);
+  await clock.advance(12_000);
+  t.same(events.slice(2).sort(), [
+    'a: Pulling image "reg.io/big:1": 20.0 of 40.0 MiB',
+    'b: Pulling image "reg.io/big:1": 20.0 of 40.0 MiB',
+  ]);
+  told(40 << 20);
+  await clock.advance(30_000);
+  t.equal(events.at(-1), 'b: Pulling image "reg.io/big:1": unpacking 40.0 MiB');
+  const before = lines.length;
+  release();
+  await Promise.all(both);
+  t.same(lines.slice(before), [["pulled an image", { image, seconds: 45 }]]);
+  t.equal(clock.pending, 0);
 });
 
 t.test("credentialProviders() asks a program and keeps its answer", async (t) => {
@@ -148,6 +207,8 @@ t.test("ImageManager tells each failure in upstream's words", async (t) => {
     pullSecrets: async () => [],
     sources: [],
     parallelPulls: 3,
+    pulls: () => [],
+    log: noLog,
   });
   const failureOf = (name: string, more: Partial<Container>) =>
     manager.ensure(testPod(name), { name: "main", ...more }, undefined, uninterrupted).then(

@@ -71,6 +71,7 @@ import type {
   VersionRequest,
   VersionResponse,
 } from "./gen/runtime.js";
+import type { PullProgress } from "./pull-board.ts";
 import type { Sessions } from "./sessions.ts";
 
 export interface RuntimeService {
@@ -136,6 +137,8 @@ export interface Runtime {
   readonly runtime: RuntimeService;
   readonly image: ImageService;
   readonly sessions: Sessions;
+  /** The pulls that are under way, from memory; absent where the runtime does not tell how far it is. */
+  readonly pulls?: () => readonly PullProgress[];
   /** Lets go of connections and timers; leaves every container as it is. May be called twice. */
   close(): Promise<void>;
 }

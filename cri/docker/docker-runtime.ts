@@ -11,6 +11,7 @@ import { DiskUsage } from "../../plugins/kit/platform/disk-usage.ts";
 import { CpuRates } from "../api/cgroup-usage.ts";
 import type { Runtime } from "../api/contract.ts";
 import { EventFeed } from "../api/event-feed.ts";
+import { PullBoard } from "../api/pull-board.ts";
 import { withFaults } from "../api/with-faults.ts";
 import { attachSession } from "./containers/container-attach.ts";
 import { execSession } from "./containers/container-exec.ts";
@@ -93,10 +94,12 @@ function assemble(docker: Docker): DockerRuntime {
   const { engine, clock, sandboxImage } = docker;
   const stop = new AbortController();
   const following = followEvents(docker, stop);
+  const board = new PullBoard();
   let closing: Promise<void> | undefined;
   return {
     runtime: withFaults(runtimeService(docker)),
-    image: withFaults(imageService({ engine, clock, sandboxImage })),
+    image: withFaults(imageService({ engine, clock, sandboxImage, board })),
+    pulls: () => board.list(),
     sessions: withFaults({
       exec: (session, streams, call) => execSession(docker, session, streams, call),
       attach: (session, streams, call) => attachSession(docker, session, streams, call),

@@ -16,7 +16,6 @@ import { type ContainerRecord, toContainerStatus } from "./containers/container-
 import { DiskUsage } from "../../plugins/kit/platform/disk-usage.ts";
 import { learnHost } from "./containers/host-facts.ts";
 import { withFaults } from "../api/with-faults.ts";
-import type { PullProgress } from "./images/image-pull.ts";
 import { type Images, openImages } from "./images/image-service.ts";
 import { hostPlatform } from "./images/platform.ts";
 import type { RegistriesConfig } from "./images/registry-config.ts";
@@ -42,7 +41,6 @@ export interface NativeRuntimeOptions {
   readonly log?: Log;
   readonly clock?: Clock;
   readonly registries?: RegistriesConfig;
-  readonly onProgress?: (progress: PullProgress) => void;
   /** Found on PATH where absent: `runc` before `crun`. */
   readonly ociRuntime?: string;
   readonly conmon?: string;
@@ -106,7 +104,6 @@ export async function nativeRuntime(options: NativeRuntimeOptions): Promise<Nati
     platform: hostPlatform(),
     clock,
     log,
-    ...(options.onProgress ? { onProgress: options.onProgress } : {}),
   });
   const cgroups = new Cgroups();
   const native: Native = {
@@ -168,6 +165,7 @@ function assemble(native: Native, images: Images, version: string, stopWatching:
       attach: (session, streams, call) => attachSession(native, session, streams, call),
       portForward: (id, port, connection, call) => portForward(native, id, port, connection, call),
     }),
+    pulls: () => images.pulls(),
     importArchive: (path, call) => images.importArchive(path, call),
     close() {
       closing ??= (async () => {

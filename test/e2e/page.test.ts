@@ -2,6 +2,7 @@
 // terminal, shows probes, events and the cluster, and can be used on a phone and by keyboard alone.
 
 import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,10 +11,12 @@ import { gzipSync } from "node:zlib";
 import { chromium, type Page } from "playwright-core";
 import t from "tap";
 import { testPki } from "../harness/certificates.ts";
+import { imageOf, layerOf } from "../harness/image-builder.ts";
 import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
 import { openKernel } from "../../cni/net/kernel.ts";
 import { parseAddress, parsePrefix } from "../../plugins/kit/net/address.ts";
 import { noNetworkReason, playHost, testNetns } from "../harness/network.ts";
+import { TestRegistry } from "../harness/registry.ts";
 import { freePort, startSkiff } from "../harness/skiff.ts";
 
 const browserPath = "/usr/bin/chromium";
@@ -243,6 +246,28 @@ t.test("the page", { skip, timeout: 600_000 }, async (t) => {
     await page.locator("pre.log").getByText("last-words").waitFor();
     t.pass("in kubectl's words, with the log of the container before");
     await shot(page, "unlucky");
+    await page.context().close();
+  });
+
+  await t.test("a pod that waits for its image shows how far the pull is", async (t) => {
+    const registry = await TestRegistry.start();
+    t.teardown(() => registry.stop());
+    registry.faults.stallBlob = { afterBytes: 2 << 20, times: 1 };
+    const image = registry.add(
+      "big",
+      "1",
+      imageOf([layerOf([{ name: "big", content: randomBytes(4 << 20) }], "none")]),
+    );
+    const metadata = { name: "big" };
+    await skiff.apply({ apiVersion: "v1", kind: "Pod", metadata, spec: { containers: [{ name: "main", image }] } });
+    const page = await open(address);
+    const row = page.getByRole("row", { name: /default\/big Pulling/ });
+    await row.getByText("pulling its image: 2.0 MiB of 4.0 MiB").waitFor();
+    await row.getByRole("link", { name: "default/big" }).click();
+    await page.getByRole("listitem").getByText("pulling its image: 2.0 MiB of 4.0 MiB").waitFor();
+    t.pass("in the list and on the pod's own page");
+    await shot(page, "pull");
+    await skiff.kubectl("delete", "pod", "big", "--force");
     await page.context().close();
   });
 

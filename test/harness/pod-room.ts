@@ -104,6 +104,8 @@ export async function openPodRoom(
       pullSecrets: async () => [],
       sources: [],
       parallelPulls: 3,
+      pulls: () => [],
+      log: noLog,
     }),
     volumes: plainVolumes(dir),
     probes: new ProbeManager({

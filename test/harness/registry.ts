@@ -2,7 +2,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import type { AddressInfo } from "node:net";
 import { sha256, type TestImage } from "./image-builder.ts";
 
 export interface RegistryFaults {
@@ -54,7 +54,6 @@ export class TestRegistry {
   readonly #manifests = new Map<string, Buffer>();
   readonly #options: RegistryOptions;
   readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
   readonly #tokens = new Set<string>();
 
   private constructor(options: RegistryOptions) {
@@ -76,8 +75,10 @@ export class TestRegistry {
   }
 
   async stop(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
-    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    // A client may hold on to one that was told to stall.
+    this.#server.closeAllConnections();
+    await closed;
   }
 
   addBlob(bytes: Buffer): void {

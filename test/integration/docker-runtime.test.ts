@@ -1,6 +1,7 @@
 // What only a real Docker daemon can show of cri/docker, beyond the suite of every runtime: logs across breaks and rotation, credentials,
 // what is left half made, a lost daemon, and several of us on one.
 
+import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync, zstdCompressSync } from "node:zlib";
@@ -12,7 +13,7 @@ import { dockerRuntime } from "../../cri/docker/docker-runtime.ts";
 import { Engine } from "../../cri/docker/engine/engine.ts";
 import { uninterrupted as call } from "../../plugins/kit/call.ts";
 import { startDocker, type TestDocker, withoutDocker } from "../harness/docker.ts";
-import { busyboxImage as pulledImage } from "../harness/image-builder.ts";
+import { imageOf, layerOf, busyboxImage as pulledImage } from "../harness/image-builder.ts";
 import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
 import { TestRegistry } from "../harness/registry.ts";
 import { until } from "../harness/until.ts";
@@ -131,6 +132,24 @@ t.test("cri/docker on a real daemon", { skip, timeout: 600_000 }, async (t) => {
       t.ok(status.image?.repoDigests[0]?.includes("@sha256:"));
       await docker.current().image.removeImage({ image: status.image?.spec }, call);
     }
+  });
+
+  t.test("pulls() tells of a pull while it goes on", async (t) => {
+    const registry = await TestRegistry.start();
+    t.teardown(() => registry.stop());
+    // Larger than what the daemon swallows before it says a word.
+    const layer = layerOf([{ name: "big", content: randomBytes(4 << 20) }], "none");
+    const name = registry.add("slow/app", "1", imageOf([layer]));
+    registry.faults.stallBlob = { afterBytes: 2 << 20, times: 1 };
+    const stop = new AbortController();
+    const request = cri.PullImageRequest.create({ image: { image: name } });
+    const pulling = docker.current().image.pullImage(request, { signal: stop.signal });
+    const told = () => docker.current().pulls?.() ?? [];
+    await until("half of it", () => (told()[0]?.bytes ?? 0) > 0);
+    t.match(told(), [{ image: name, totalBytes: layer.blob.length }]);
+    stop.abort();
+    await t.rejects(pulling);
+    t.same(told(), []);
   });
 
   t.test("importArchive() loads OCI layouts and what docker save writes, compressed or not", async (t) => {

@@ -5,6 +5,7 @@ import { kubeletVersion } from "../../node/node-status.ts";
 import type { HistoryPoint, History } from "../../stats/history.ts";
 import type { Snapshot } from "../../stats/usage.ts";
 import type { Container } from "../../../plugins/kit/objects/types.ts";
+import { pullOf } from "../../images/pull-news.ts";
 import { containersOf } from "../../pods/agent-pod.ts";
 import type { LoggedEvent } from "../../pods/event-log.ts";
 import type { LatestAnswer } from "../../probes/latest.ts";
@@ -21,6 +22,8 @@ export interface PageContainer {
   readonly isReady: boolean;
   readonly restarts: number;
   readonly image: string;
+  /** How far the pull of its image is, while it waits for it. */
+  readonly pull?: { readonly bytes: number; readonly totalBytes: number };
   readonly milliCpu: number;
   readonly memory: number;
   readonly probes: readonly PageProbe[];
@@ -87,6 +90,7 @@ export function pageState(view: AgentView, snapshot: Snapshot, history: History,
   const usage = new Map(
     snapshot.pods.flatMap(({ containers }) => containers.map((one) => [one.container.id, one] as const)),
   );
+  const pulls = view.runtime.pulls?.() ?? [];
   const observed = new Map(view.observed().map((pod) => [pod.uid, pod]));
   const pods = view.pods().map((pod): PagePod => {
     const seen = observed.get(pod.metadata.uid);
@@ -102,6 +106,7 @@ export function pageState(view: AgentView, snapshot: Snapshot, history: History,
       const told = statuses.find(({ name }) => name === container.name);
       const used = newest && usage.get(newest.id);
       const { waiting, terminated } = told?.state ?? {};
+      const pull = waiting && pullOf(pulls, container.image ?? "");
       return {
         name: container.name,
         id: newest?.id ?? "",
@@ -114,6 +119,7 @@ export function pageState(view: AgentView, snapshot: Snapshot, history: History,
         isReady: told?.ready ?? false,
         restarts: told?.restartCount ?? 0,
         image: container.image ?? "",
+        ...(pull ? { pull: { bytes: pull.bytes, totalBytes: pull.totalBytes } } : {}),
         milliCpu: (used?.nanoCores ?? 0) / 1e6,
         memory: used?.sample.memory?.workingSetBytes ?? 0,
         probes: probesOf(container, answers),

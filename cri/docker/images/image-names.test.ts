@@ -1,6 +1,7 @@
 import t from "tap";
+import { PullBoard } from "../../api/pull-board.ts";
 import { AuthConfig } from "../../api/gen/runtime.js";
-import { registryAuth, splitName } from "./image-pull.ts";
+import { registryAuth, splitName, tell } from "./image-pull.ts";
 import { fullName } from "./image-view.ts";
 
 t.test("splitName() never leaves the tag out", async (t) => {
@@ -32,4 +33,19 @@ t.test("registryAuth() takes a name and password, or both in one", async (t) => 
   const auth = Buffer.from("u:p:w").toString("base64");
   t.match(read(registryAuth(AuthConfig.create({ auth }))), { username: "u", password: "p:w" });
   t.match(read(registryAuth(AuthConfig.create({ identityToken: "i" }))), { identitytoken: "i" });
+});
+
+t.test("tell() puts on the board what the daemon says of layers", async (t) => {
+  const board = new PullBoard();
+  const meter = board.begin("a:1");
+  const bytes = () => board.list()[0];
+  tell(meter, { status: "Pulling from library/a", id: "1" });
+  tell(meter, { status: "Pulling fs layer", id: "aa", progressDetail: {} });
+  t.match(bytes(), { bytes: 0, totalBytes: 0 });
+  tell(meter, { status: "Downloading", id: "aa", progressDetail: { current: 10, total: 100 } });
+  tell(meter, { status: "Downloading", id: "bb", progressDetail: { current: 5, total: 50 } });
+  t.match(bytes(), { bytes: 15, totalBytes: 150 });
+  tell(meter, { status: "Download complete", id: "aa" });
+  tell(meter, { status: "Extracting", id: "aa", progressDetail: { current: 20, total: 100 } });
+  t.match(bytes(), { bytes: 105, totalBytes: 150 }, "unpacking is not fetching");
 });

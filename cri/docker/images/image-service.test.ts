@@ -1,4 +1,5 @@
 import t from "tap";
+import { PullBoard } from "../../api/pull-board.ts";
 import { RemoveImageRequest } from "../../api/gen/runtime.js";
 import { uninterrupted } from "../../../plugins/kit/call.ts";
 import { FakeClock } from "../../../plugins/kit/clock.ts";
@@ -20,7 +21,7 @@ t.test("removeImage() answers nobody before the image is gone, although the daem
       isThere = false;
     },
   } as unknown as Engine;
-  const service = imageService({ engine, clock: new FakeClock(), sandboxImage: "pause:1" });
+  const service = imageService({ engine, clock: new FakeClock(), sandboxImage: "pause:1", board: new PullBoard() });
   const request = RemoveImageRequest.create({ image: { image: "sha256:1" } });
   const wasThere = Array.from({ length: 3 }, () => service.removeImage(request, uninterrupted).then(() => isThere));
   await new Promise((resolve) => setImmediate(resolve));

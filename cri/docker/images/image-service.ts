@@ -1,6 +1,7 @@
 // CRI's ImageService over the daemon's images.
 
 import type { ImageService } from "../../api/contract.ts";
+import type { PullBoard } from "../../api/pull-board.ts";
 import { ImageFsInfoResponse, ImageStatusResponse } from "../../api/gen/runtime.js";
 import type { Call } from "../../../plugins/kit/call.ts";
 import type { Clock } from "../../../plugins/kit/clock.ts";
@@ -16,12 +17,14 @@ export interface DockerImagesOptions {
   readonly clock: Clock;
   /** Never collected. */
   readonly sandboxImage: string;
+  /** Where it is told how far each pull is. */
+  readonly board: PullBoard;
 }
 
 /** The daemon adds up sizes by walking folders: asked at most this often. */
 const freshMs = 60_000;
 
-export function imageService({ engine, clock, sandboxImage }: DockerImagesOptions): ImageService {
+export function imageService({ engine, clock, sandboxImage, board }: DockerImagesOptions): ImageService {
   const usage = new ImageUsage(engine, clock);
   const removals = new KeyedLock();
   const isPinned = (image: ImageSummary) => (image.RepoTags ?? []).map(fullName).includes(fullName(sandboxImage));
@@ -47,7 +50,7 @@ export function imageService({ engine, clock, sandboxImage }: DockerImagesOption
       const info: Record<string, string> = verbose ? { info: JSON.stringify(found) } : {};
       return ImageStatusResponse.create({ image: shown(found), info });
     },
-    pullImage: async (request, call) => ({ imageRef: await pullImage(engine, request, call) }),
+    pullImage: async (request, call) => ({ imageRef: await pullImage(engine, request, board, call) }),
     async removeImage({ image }, call) {
       const found = await findImage(engine, named(image?.image, "remove"), call);
       if (!found) return {};

@@ -4,6 +4,7 @@
 import type { Call } from "../../../plugins/kit/call.ts";
 import type { Clock } from "../../../plugins/kit/clock.ts";
 import { Fault, isFault } from "../../../plugins/kit/fault.ts";
+import type { PullBoard, PullMeter } from "../../api/pull-board.ts";
 import type { Log } from "../../../plugins/kit/log.ts";
 import { collect, digestOf } from "./content-store.ts";
 import { inParallel } from "./in-parallel.ts";
@@ -23,14 +24,6 @@ import { RegistryClient } from "./registry-client.ts";
 import { registryFetch } from "./registry-fetch.ts";
 import { endpointsFor, type RegistriesConfig, type RegistryCredentials } from "./registry-config.ts";
 
-export interface PullProgress {
-  readonly image: string;
-  /** Of the blob that moved on. */
-  readonly digest: string;
-  readonly bytes: number;
-  readonly totalBytes: number;
-}
-
 export interface PullOptions {
   readonly store: ImageStore;
   readonly registries: RegistriesConfig;
@@ -39,12 +32,12 @@ export interface PullOptions {
   readonly fetch?: Fetch;
   readonly clock: Clock;
   readonly log: Log;
-  readonly onProgress?: (progress: PullProgress) => void;
+  /** Where it is told how far each pull is. */
+  readonly board: PullBoard;
 }
 
 const layersAtOnce = 3;
 const downloadTries = 8;
-const progressStepBytes = 1024 * 1024;
 
 export async function pullImage(
   name: string,
@@ -53,18 +46,25 @@ export async function pullImage(
   call: Call,
 ): Promise<ImageRecord> {
   const http = registryFetch(options.registries);
+  const meter = options.board.begin(name);
   try {
-    return await pullThrough(name, credentials, options, options.fetch ?? http.fetch, call);
+    return await pullThrough(name, credentials, { ...options, fetch: options.fetch ?? http.fetch, meter }, call);
   } finally {
+    meter.end();
     http.close();
   }
+}
+
+/** What one pull goes by. */
+interface Pulling extends PullOptions {
+  readonly fetch: Fetch;
+  readonly meter: PullMeter;
 }
 
 async function pullThrough(
   name: string,
   credentials: RegistryCredentials | undefined,
-  options: PullOptions,
-  fetch: Fetch,
+  options: Pulling,
   call: Call,
 ): Promise<ImageRecord> {
   const reference = parseReference(name);
@@ -77,7 +77,7 @@ async function pullThrough(
       registry: reference.registry,
       // What the pull brings is meant for the registry it names, never for a mirror.
       credentials: endpoint.isMirror ? standing : (credentials ?? standing),
-      fetch,
+      fetch: options.fetch,
       clock: options.clock,
     });
     try {
@@ -100,10 +100,10 @@ async function pullThrough(
 async function pullFrom(
   client: RegistryClient,
   reference: ImageReference,
-  options: PullOptions,
+  options: Pulling,
   call: Call,
 ): Promise<ImageRecord> {
-  const { store } = options;
+  const { store, meter } = options;
   const what = formatReference(reference);
   const top = await client.manifest(reference.digest ?? (reference.tag as string), call);
   const digest = digestOf(top);
@@ -116,10 +116,15 @@ async function pullFrom(
     throw new Fault("invalid", `its config is not what ${manifest.config.digest} says`);
   const config = parseImageConfig(configBytes, `config of ${what}`);
   checkLayers(manifest, config, what);
-  await inParallel([...manifest.layers.entries()], layersAtOnce, call, async ([index, layer], inner) => {
-    const diffId = config.rootfs.diffIds[index] as string;
-    if (store.layers.has(diffId)) return;
+  const missing = manifest.layers
+    .map((layer, index) => ({ layer, diffId: config.rootfs.diffIds[index] as string }))
+    .filter(({ diffId }) => !store.layers.has(diffId));
+  for (const { layer } of missing) meter.expect(layer.digest, layer.size);
+  await inParallel(missing, layersAtOnce, call, async ({ layer, diffId }, inner) => {
+    // The same layer may stand twice in an image, or have come with another.
+    if (store.layers.has(diffId)) return meter.finish(layer.digest);
     await download(client, layer, what, options, inner);
+    meter.finish(layer.digest);
     await store.layers.ensure(diffId, () => store.content.stream(layer.digest), inner);
     // The folder is what containers use; keeping the archive too would take the card's space twice.
     await store.content.remove(layer.digest);
@@ -161,10 +166,10 @@ async function download(
   client: RegistryClient,
   blob: Descriptor,
   what: string,
-  options: PullOptions,
+  options: Pulling,
   call: Call,
 ): Promise<void> {
-  const tell = progressTeller(what, blob, options);
+  const tell = progressTeller(blob.digest, options.meter);
   for (let attempt = 1; ; attempt++) {
     try {
       return await options.store.content.ensure(
@@ -181,16 +186,13 @@ async function download(
   }
 }
 
-function progressTeller(image: string, blob: Descriptor, options: PullOptions) {
+function progressTeller(digest: string, meter: PullMeter) {
   return async function* (offset: number, source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, void> {
     let bytes = offset;
-    let told = offset;
     for await (const chunk of source) {
       yield chunk;
       bytes += chunk.length;
-      if (bytes - told < progressStepBytes && bytes < blob.size) continue;
-      told = bytes;
-      options.onProgress?.({ image, digest: blob.digest, bytes, totalBytes: blob.size });
+      meter.reach(digest, bytes);
     }
   };
 }

@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import type { ImageService } from "../../api/contract.ts";
+import { PullBoard, type PullProgress } from "../../api/pull-board.ts";
 import { type AuthConfig, type Image, ImageFsInfoResponse, ImageStatusResponse } from "../../api/gen/runtime.js";
 import type { Call } from "../../../plugins/kit/call.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
@@ -12,7 +13,7 @@ import { LayerStore } from "./layer-store.ts";
 import type { UnpackLimits } from "./layer-unpack.ts";
 import type { RegistryCredentials } from "./registry-config.ts";
 
-export interface ImagesOptions extends Omit<PullOptions, "store"> {
+export interface ImagesOptions extends Omit<PullOptions, "store" | "board"> {
   readonly root: string;
   readonly limits: UnpackLimits;
   readonly durable: boolean;
@@ -28,6 +29,8 @@ export interface Images {
   readonly service: ImageService;
   /** Imports every image of a `docker save` or OCI layout archive that fits this platform; returns their names. */
   importArchive(path: string, call: Call): Promise<string[]>;
+  /** Those under way. */
+  pulls(): readonly PullProgress[];
 }
 
 export async function openImages(options: ImagesOptions): Promise<Images> {
@@ -35,10 +38,12 @@ export async function openImages(options: ImagesOptions): Promise<Images> {
   const content = await ContentStore.open(root);
   const layers = new LayerStore({ root, limits, durable });
   const store = new ImageStore({ root, content, layers, clock, inUse });
-  const pull: PullOptions = { ...options, store };
+  const board = new PullBoard();
+  const pull: PullOptions = { ...options, store, board };
   return {
     store,
     service: imageService(store, pull, options),
+    pulls: () => board.list(),
     async importArchive(path, call) {
       // Loaded on first use: most starts of a node pull nothing.
       const { importArchive } = await import("./archive-import.ts");

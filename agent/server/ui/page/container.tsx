@@ -7,6 +7,7 @@ import { linkTo } from "./place.ts";
 import { Plots } from "./plots.tsx";
 import { Events, Probes } from "./pod.tsx";
 import { SignIn } from "./sign-in.tsx";
+import { stateWords } from "./words.ts";
 
 interface ContainerProps {
   readonly pod: PagePod;
@@ -28,7 +29,7 @@ export function ContainerView({ pod, container }: ContainerProps) {
           /{container.name}
         </h1>
         <span class={container.isTroubled ? "bad" : container.state === "running" ? "good" : "soft"}>
-          {container.state} {container.reason}
+          {stateWords(container)}
         </span>
         <span class="soft">
           {container.image}

@@ -5,7 +5,7 @@ import type { PagePod, PageState } from "../state.ts";
 import { linkTo } from "./place.ts";
 import { Plots } from "./plots.tsx";
 import { isTroubled, wordFor } from "./pod.tsx";
-import { bytes, cores, since } from "./words.ts";
+import { bytes, cores, since, stateWords } from "./words.ts";
 
 export function NodeView({ state }: { readonly state: PageState }) {
   const { node } = state;
@@ -90,9 +90,7 @@ function Row({ pod, index }: { readonly pod: PagePod; readonly index: number }) 
         <a href={linkTo.container(pod.uid, one.name)}>{one.name}</a>{" "}
         {one.role !== "regular" && <span class="soft">{one.role}</span>}
       </td>
-      <td class={one.isTroubled ? "bad" : one.state === "running" ? "good" : "soft"}>
-        {one.state} {one.reason}
-      </td>
+      <td class={one.isTroubled ? "bad" : one.state === "running" ? "good" : "soft"}>{stateWords(one)}</td>
       <td class={`wide ${failing.length > 0 ? "bad" : "soft"}`}>
         {failing.length > 0 ? failing.map(({ type }) => type).join(", ") : one.probes.length > 0 ? "passing" : ""}
       </td>

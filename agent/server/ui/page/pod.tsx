@@ -2,12 +2,13 @@
 
 import type { PageContainer, PagePod } from "../state.ts";
 import { linkTo } from "./place.ts";
-import { ago, since } from "./words.ts";
+import { ago, since, stateWords } from "./words.ts";
 
 /** In the words of kubectl: what keeps a container from running is told before the phase. */
 export function wordFor(pod: PagePod): string {
   const troubled = pod.containers.find((one) => one.isTroubled && one.reason !== "");
-  return pod.reason || troubled?.reason || pod.phase;
+  const isPulling = pod.containers.some(({ pull }) => pull !== undefined);
+  return pod.reason || troubled?.reason || (isPulling ? "Pulling" : pod.phase);
 }
 
 export function isTroubled(pod: PagePod): boolean {
@@ -35,9 +36,7 @@ export function PodView({ pod }: { readonly pod: PagePod }) {
         {pod.containers.map((one) => (
           <li key={one.name}>
             <a href={linkTo.container(pod.uid, one.name)}>{one.name}</a>{" "}
-            <span class={one.isTroubled ? "bad" : one.state === "running" ? "good" : "soft"}>
-              {one.state} {one.reason}
-            </span>{" "}
+            <span class={one.isTroubled ? "bad" : one.state === "running" ? "good" : "soft"}>{stateWords(one)}</span>{" "}
             <span class="soft">
               {one.image} · {one.restarts} {one.restarts === 1 ? "restart" : "restarts"}
             </span>

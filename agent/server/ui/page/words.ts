@@ -1,4 +1,6 @@
-// Numbers as people read them.
+// Numbers and states as people read them.
+
+import type { PageContainer } from "../state.ts";
 
 export function bytes(value: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -9,6 +11,14 @@ export function bytes(value: number): string {
     step++;
   }
   return `${left >= 100 || step === 0 ? Math.round(left) : left.toFixed(1)} ${units[step]}`;
+}
+
+/** What a container does, or waits for. */
+export function stateWords({ state, reason, pull }: Pick<PageContainer, "state" | "reason" | "pull">): string {
+  if (!pull) return `${state} ${reason}`;
+  if (pull.totalBytes === 0) return "pulling its image";
+  const total = bytes(pull.totalBytes);
+  return pull.bytes < pull.totalBytes ? `pulling its image: ${bytes(pull.bytes)} of ${total}` : `unpacking ${total}`;
 }
 
 export function cores(milli: number): string {
