@@ -6,12 +6,14 @@ import { controlPlugins } from "../plugins/builtins.ts";
 import { type AdmissionPlugin, admissionKind, type UserInfo } from "../plugins/kit/admission.ts";
 import type { Call } from "../plugins/kit/call.ts";
 import { ApiClient } from "../plugins/kit/client/api-client.ts";
+import { ClientMeters } from "../plugins/kit/client/client-meters.ts";
 import type { Clock } from "../plugins/kit/clock.ts";
 import { clusterViewKind } from "../plugins/kit/cluster-view.ts";
 import { EventRecorder } from "../plugins/kit/events.ts";
 import type { Fetch } from "../plugins/kit/fetch.ts";
 import { Fault } from "../plugins/kit/fault.ts";
 import type { Log } from "../plugins/kit/log.ts";
+import { Meters } from "../plugins/kit/meters.ts";
 import type { Handler, Upgrade } from "../plugins/kit/platform/http-server.ts";
 import type { AnyPlugin } from "../plugins/kit/plugin.ts";
 import { pluginsFor } from "../plugins/kit/plugin-sides.ts";
@@ -41,6 +43,7 @@ import { ControllerManager } from "./manager/manager.ts";
 import { controllerMetrics } from "./manager/metrics.ts";
 import { profilesFrom } from "./scheduler/profiles.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
+import { SchedulerMeters } from "./scheduler/scheduler-meters.ts";
 import { snapshotsFolder, takeSnapshot } from "./snapshots/files.ts";
 import { snapshotPaths } from "./snapshots/path.ts";
 import { runSchedule, type SnapshotSchedule } from "./snapshots/schedule.ts";
@@ -187,9 +190,13 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
   // What every cluster has is there now; from here on writes are held to the rules.
   admission.push(...plugins.all(admissionKind), ...access.admission);
 
+  const clientMeters = new Meters();
+  const measured = new ClientMeters(clientMeters);
+  metricsSources.push(() => clientMeters.text());
+  const ownHost = `${options.advertise.address}:${options.advertise.port}`;
   const contextFor = (name: string): ControllerContext => {
     const user = controllerIdentity(name);
-    const client = clientFor(api.fetchAs(user), name, options);
+    const client = clientFor(measured.measured(api.fetchAs(user), clock, ownHost), name, options);
     const own = log.child({ controller: name });
     const events = new EventRecorder({ client, component: componentOf(name), clock, log: own });
     return { client, informers: api.informers, events, clock, log: own };
@@ -206,8 +213,12 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
   metricsSources.push(() => controllerMetrics(manager));
   const decisions = { filters: plugins.all(filterKind), scores: plugins.all(scoreKind) };
   const profiles = profilesFrom(options.schedulerConfig, decisions, "scheduler-config");
+  const schedulerMeters = new SchedulerMeters();
+  let running: Scheduler | undefined;
+  metricsSources.push(() => schedulerMeters.text(running?.queueCounts));
   const work = async (runCall: Call) => {
-    const scheduler = new Scheduler({ context: contextFor("kube-scheduler"), profiles });
+    const scheduler = new Scheduler({ context: contextFor("kube-scheduler"), profiles, meters: schedulerMeters });
+    running = scheduler;
     await Promise.all([
       manager.run(runCall),
       scheduler.run(runCall),
@@ -217,7 +228,7 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
   const lease = new LeaderLease({
     client: system,
     name: "kube-controller-manager",
-    identity: `${options.advertise.address}:${options.advertise.port}`,
+    identity: ownHost,
     clock,
     log,
   });

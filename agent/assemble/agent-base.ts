@@ -13,7 +13,7 @@ import { rememberedAddresses } from "../node/addresses.ts";
 import { makeDirectories } from "../node/directories.ts";
 import { machineFacts } from "../node/machine.ts";
 import { AgentMeters } from "../stats/agent-meters.ts";
-import { measuredFetch, measuredRecorder, measuredRuntime } from "../stats/measured.ts";
+import { measuredRecorder, measuredRuntime } from "../stats/measured.ts";
 import { EventLog } from "../pods/event-log.ts";
 import { noRecorder } from "../pods/recorder.ts";
 import { Checkpoint } from "../sources/checkpoint.ts";
@@ -64,7 +64,7 @@ export async function openBase(options: AgentOptions): Promise<AgentBase> {
   const client = options.api
     ? new ApiClient({
         ...options.api,
-        fetch: measuredFetch(options.api.fetch, meters, clock, host),
+        fetch: meters.client.measured(options.api.fetch, clock, host),
         log,
         clock,
         userAgent: "skiff-agent",

@@ -1,5 +1,6 @@
 // What the agent does and how long it takes, under the names that upstream's rules and boards ask for.
 
+import { ClientMeters } from "../../plugins/kit/client/client-meters.ts";
 import type { Counter, Histogram } from "../../plugins/kit/meters.ts";
 import { Meters, usualBuckets } from "../../plugins/kit/meters.ts";
 
@@ -8,7 +9,6 @@ const startBuckets = [0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 24
 const operationBuckets = Array.from({ length: 14 }, (_, index) => 0.005 * 2.5 ** index);
 const storageBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600];
 const pullBuckets = [1, 5, 10, 20, 30, 60, 180, 300, 600, 900, 1200, 1800, 2700, 3600];
-const clientBuckets = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 
 export class AgentMeters {
   readonly #meters = new Meters();
@@ -30,8 +30,7 @@ export class AgentMeters {
   readonly evictions: Counter;
   readonly cgroupSeconds: Histogram;
   readonly storageSeconds: Histogram;
-  readonly clientRequests: Counter;
-  readonly clientSeconds: Histogram;
+  readonly client: ClientMeters;
   readonly httpRequests: Counter;
   readonly httpSeconds: Histogram;
 
@@ -113,15 +112,7 @@ export class AgentMeters {
       alpha("Storage operation duration"),
       storageBuckets,
     );
-    this.clientRequests = meters.counter(
-      "rest_client_requests_total",
-      alpha("Number of HTTP requests, partitioned by status code, method, and host."),
-    );
-    this.clientSeconds = meters.histogram(
-      "rest_client_request_duration_seconds",
-      alpha("Request latency in seconds. Broken down by verb, and host."),
-      clientBuckets,
-    );
+    this.client = new ClientMeters(meters);
     this.httpRequests = meters.counter(
       "kubelet_http_requests_total",
       alpha("Number of the http requests received since the server started"),

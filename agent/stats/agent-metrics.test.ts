@@ -17,7 +17,6 @@ function textWith(more: Partial<AgentNumbers>): string {
   const snapshot = { at: now, node: new NodeSampler("/nowhere").sample(now), pods: [] };
   const disk = { node: undefined, images: undefined, imageBytes: 0, pods: new Map() };
   const own: AgentNumbers = {
-    startedAt: now,
     now,
     volumesOf: () => [],
     certificateEndsAt: undefined,

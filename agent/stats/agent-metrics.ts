@@ -1,6 +1,6 @@
 // `/metrics`: the agent's own numbers and the board's, with upstream's names where upstream has them.
 
-import { readdirSync, readFileSync } from "node:fs";
+import { processNumbers } from "../../plugins/kit/platform/process-numbers.ts";
 import { kubeletVersion } from "../node/node-status.ts";
 import { isStaticPod } from "../pods/agent-pod.ts";
 import type { AgentView } from "../server/contract.ts";
@@ -20,8 +20,7 @@ export interface CertificateRenewals {
 }
 
 export interface AgentNumbers {
-  /** Wall times in milliseconds. */
-  readonly startedAt: number;
+  /** Wall time in milliseconds. */
   readonly now: number;
   readonly volumesOf: (podUid: string) => readonly VolumeOnDisk[];
   readonly certificateEndsAt: (() => number | undefined) | undefined;
@@ -68,27 +67,10 @@ export function agentMetrics(view: AgentView, { node, pods }: Snapshot, disk: No
     go_version: "",
     major,
     minor,
-    platform: `linux/${process.arch}`,
+    platform: `linux/${process.arch === "x64" ? "amd64" : process.arch}`,
   };
   gauge("kubernetes_build_info", "[ALPHA] A metric with a constant '1' value labeled by the version.", 1, build);
-  const { user, system } = process.cpuUsage();
-  out.add(
-    "process_cpu_seconds_total",
-    "counter",
-    "Total user and system CPU time spent in seconds.",
-    "",
-    (user + system) / 1e6,
-  );
-  const virtual = virtualBytes();
-  if (virtual !== undefined) gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.", virtual);
-  gauge("process_resident_memory_bytes", "Resident memory size in bytes.", process.memoryUsage().rss);
-  gauge(
-    "process_start_time_seconds",
-    "Start time of the process since unix epoch in seconds.",
-    Math.round(own.startedAt / 1000),
-  );
-  gauge("process_max_fds", "Maximum number of open file descriptors.", mostFiles());
-  gauge("process_open_fds", "Number of open file descriptors.", openFiles());
+  for (const { name, type, help, value } of processNumbers()) out.add(name, type, help, "", value);
   const { board } = node;
   for (const { zone, celsius } of board.temperatures)
     gauge("skiff_board_temperature_celsius", "Temperature of a zone of the board.", celsius, { zone });
@@ -204,29 +186,5 @@ function volumes(out: Exposition, { pod }: Snapshot["pods"][number], disk: NodeD
     add("inodes", "Maximum number of inodes in the volume", volume.fileSystem.inodes);
     add("inodes_free", "Number of free inodes in the volume", volume.fileSystem.inodesFree);
     add("inodes_used", "Number of used inodes in the volume", volume.inodes);
-  }
-}
-
-function virtualBytes(): number | undefined {
-  try {
-    return Number(/^VmSize:\s+(\d+) kB$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1]) * 1024;
-  } catch {
-    return undefined;
-  }
-}
-
-function mostFiles(): number {
-  try {
-    return Number(/^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? 0);
-  } catch {
-    return 0;
-  }
-}
-
-function openFiles(): number {
-  try {
-    return readdirSync("/proc/self/fd").length;
-  } catch {
-    return 0;
   }
 }

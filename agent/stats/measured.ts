@@ -1,9 +1,8 @@
-// Wraps what the agent talks to so that it is measured: the runtime, the API server, volume plugins, and the recorder whose events tell
-// what was started and what was not.
+// Wraps what the agent talks to so that it is measured: the runtime, volume plugins, and the recorder whose events tell what was started
+// and what was not.
 
 import type { Runtime } from "../../cri/api/contract.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Fetch } from "../../plugins/kit/fetch.ts";
 import type { VolumePlugin } from "../../plugins/kit/volume.ts";
 import type { NodeResources } from "../pods/deps.ts";
 import type { Recorder } from "../pods/recorder.ts";
@@ -65,23 +64,6 @@ function bound(target: object, value: unknown): unknown {
 /** `runPodSandbox` is `run_podsandbox` in upstream's words. */
 function operationName(method: string): string {
   return method.replace("PodSandbox", "Podsandbox").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
-
-export function measuredFetch(fetch: Fetch, meters: AgentMeters, clock: Clock, host: string): Fetch {
-  return async (request) => {
-    const startedAt = clock.monotonic();
-    const { method } = request;
-    try {
-      const response = await fetch(request);
-      meters.clientRequests.add({ code: String(response.status), host, method });
-      return response;
-    } catch (error) {
-      meters.clientRequests.add({ code: "<error>", host, method });
-      throw error;
-    } finally {
-      meters.clientSeconds.observe({ host, verb: method }, (clock.monotonic() - startedAt) / 1000);
-    }
-  };
 }
 
 export function measuredVolumes(plugin: VolumePlugin, meters: AgentMeters, clock: Clock): VolumePlugin {

@@ -51,7 +51,6 @@ const exposition = "text/plain; version=0.0.4; charset=utf-8";
 
 export function openStats(options: StatsOptions): Stats {
   const { view, clock } = options;
-  const startedAt = clock.now();
   const { runtime } = view;
   const events = new CadvisorEvents();
   const sampler: Sampler = new Sampler({
@@ -80,7 +79,7 @@ export function openStats(options: StatsOptions): Stats {
       const { snapshot, disk } = await whole();
       const { volumesOf, certificateEndsAt, renewals } = options;
       const { version: cgroupVersion } = cgroups;
-      const own = { startedAt, volumesOf, certificateEndsAt, renewals, cgroupVersion, now: clock.now() };
+      const own = { volumesOf, certificateEndsAt, renewals, cgroupVersion, now: clock.now() };
       return agentMetrics(view, snapshot, disk, own) + (options.meters?.text() ?? "");
     },
     cadvisor: async () => {

@@ -33,6 +33,7 @@ function requestOf(scope: Scope, what: Admitted): AdmissionRequest {
     ...(what.oldObject ? { oldObject: what.oldObject } : {}),
     ...(what.options ? { options: what.options } : {}),
     warn: (text) => scope.warnings.push(text),
+    waited: (ms) => scope.timing.spentElsewhere(ms),
     annotate: (key, value) => scope.trail?.annotate(key, value),
   };
 }

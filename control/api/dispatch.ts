@@ -20,9 +20,11 @@ import { isDryRun } from "./options.ts";
 import { parsePath, type ResourcePath } from "./path.ts";
 import { isTrue } from "../../plugins/kit/query-flag.ts";
 import type { ApiRequest } from "./request.ts";
+import type { RequestMeter } from "./request-metrics.ts";
 import type { Scope, Services } from "./scope.ts";
 import { forbiddenPath, forbiddenResource, methodNotAllowed, statusOf, unknownPath } from "./status.ts";
 import { answerSubresource } from "./subresources.ts";
+import { Timing } from "./timing.ts";
 import { answerVirtual } from "./virtual.ts";
 import { createObject } from "./verbs/create.ts";
 import { deleteObject } from "./verbs/delete.ts";
@@ -114,6 +116,7 @@ async function answer(
   if (path.namespace !== "" && !definition.namespaced && path.plural !== "namespaces") throw unknownPath();
   if (definition.namespaced && path.name !== "" && path.namespace === "") throw unknownPath();
   const warnings: string[] = [];
+  const timing = new Timing(services.clock);
   const work = (bounded: Call) => {
     const scope: Scope = {
       services,
@@ -125,19 +128,23 @@ async function answer(
       subresource: path.subresource,
       call: bounded,
       warnings,
+      timing,
       dryRun: request.method === "GET" ? false : isDryRun(request.query),
       ...(trail ? { trail } : {}),
     };
-    return inTurn(services, flow, bounded, async () =>
-      path.subresource === "" ? answerVerb(verb, definition, scope) : answerSubresource(verb, path, scope),
-    );
+    return inTurn(services, flow, bounded, async () => {
+      if (flow) timing.takeTurn();
+      return path.subresource === "" ? answerVerb(verb, definition, scope) : answerSubresource(verb, path, scope);
+    });
   };
   // Callers in this process end their calls themselves; a client may have gone without a word.
   const isBounded = !isLong && request.user === undefined;
   const deadlineMs = isBounded ? deadlineOf(request.query.get("timeout"), services.deadlineMs) : 0;
-  const made = await measured(services, verb, definition, () =>
+  const meter = services.metrics.requests.meterOf(verb, path, request);
+  const end = isLong ? () => {} : services.metrics.begin(isMutating(request.method));
+  const made = await measured(meter, timing, () =>
     isBounded ? withinDeadline(services.clock, deadlineMs, call, work) : work(call),
-  );
+  ).finally(end);
   return addWarnings(made, warnings);
 }
 
@@ -155,21 +162,15 @@ function remoteOf({ remotes }: Dispatcher, path: string): Remote | undefined {
   return root === "apis" ? remotes.find(group, version) : undefined;
 }
 
-async function measured(
-  services: Services,
-  verb: string,
-  definition: ResourceDefinition,
-  work: () => Promise<Answer>,
-): Promise<Answer> {
-  const began = services.clock.monotonic();
-  const record = (code: number) =>
-    services.metrics.record(verb, definition.plural, code, (services.clock.monotonic() - began) / 1000);
+const isMutating = (method: string) => method !== "GET" && method !== "HEAD";
+
+async function measured(meter: RequestMeter, timing: Timing, work: () => Promise<Answer>): Promise<Answer> {
   try {
     const made = await work();
-    record(made.status);
+    meter.record(made.status, timing.seconds, timing.elsewhereSeconds);
     return made;
   } catch (error) {
-    record(statusOf(error).code ?? 500);
+    meter.record(statusOf(error).code ?? 500, timing.seconds, timing.elsewhereSeconds);
     throw error;
   }
 }
@@ -196,6 +197,8 @@ async function userOf(
   call: Call,
 ): Promise<{ user: UserInfo; real: UserInfo }> {
   const real = request.user ?? (await authenticate(authenticators, request, call));
+  const { certificate } = request.peer;
+  if (certificate) services.metrics.certificateUsed((certificate.endsAt - services.clock.now()) / 1000);
   if (!request.headers.has("impersonate-user") && !request.headers.has("impersonate-group"))
     return { user: real, real };
   return { user: await impersonate(real, request.headers, services.authorize, call), real };

@@ -1,81 +1,115 @@
-// /metrics: what the server did, under the names that dashboards for kube-apiserver ask for.
+// /metrics: what the server did and holds, under the names that rules and boards for kube-apiserver ask for.
 
+import { Meters } from "../../plugins/kit/meters.ts";
+import { processNumbers } from "../../plugins/kit/platform/process-numbers.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
+import type { Remotes } from "./aggregation/remotes.ts";
 import type { Seats } from "./flow/seats.ts";
+import { versionInfo } from "./health.ts";
+import { head, RequestMetrics } from "./request-metrics.ts";
 import type { Watches } from "./watches.ts";
 
-const bucketsSeconds = [0.005, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-
-interface Durations {
-  readonly counts: number[];
-  sum: number;
-  total: number;
+interface ApiState {
+  readonly seats: Seats;
+  readonly watches: Watches;
+  readonly cache: WatchCache;
+  readonly remotes: Remotes;
 }
 
+const hour = 3600;
+const day = 24 * hour;
+// Upstream's.
+const lifetimes = [
+  0,
+  hour / 2,
+  hour,
+  2 * hour,
+  6 * hour,
+  12 * hour,
+  day,
+  2 * day,
+  4 * day,
+  7 * day,
+  30 * day,
+  90 * day,
+];
+
 export class ApiMetrics {
-  readonly #requests = new Map<string, number>();
-  readonly #durations = new Map<string, Durations>();
+  readonly requests = new RequestMetrics();
+  readonly #meters = new Meters();
+  readonly #inFlight = { readOnly: 0, mutating: 0 };
+  readonly #unavailable = this.#meters.counter(
+    "aggregator_unavailable_apiservice_total",
+    "APIServices that became unavailable, by name and reason.",
+  );
+  readonly #certificates = this.#meters.histogram(
+    "apiserver_client_certificate_expiration_seconds",
+    "How long the certificates still last that requests were made with.",
+    [...lifetimes, 180 * day, 360 * day],
+  );
 
-  /** Labels come from parsed paths and verbs, never from what a client may choose freely. */
-  record(verb: string, resource: string, code: number, seconds: number): void {
-    const labels = `verb="${verb.toUpperCase()}",resource="${resource}"`;
-    const counted = `${labels},code="${code}"`;
-    this.#requests.set(counted, (this.#requests.get(counted) ?? 0) + 1);
-    if (verb === "watch") return;
-    let durations = this.#durations.get(labels);
-    if (!durations) {
-      durations = { counts: bucketsSeconds.map(() => 0), sum: 0, total: 0 };
-      this.#durations.set(labels, durations);
-    }
-    durations.sum += seconds;
-    durations.total++;
-    const bucket = bucketsSeconds.findIndex((limit) => seconds <= limit);
-    if (bucket >= 0) durations.counts[bucket] = (durations.counts[bucket] ?? 0) + 1;
+  /** A request is being worked on; the returned function ends that. */
+  begin(isMutating: boolean): () => void {
+    const kind = isMutating ? "mutating" : "readOnly";
+    this.#inFlight[kind]++;
+    return () => void this.#inFlight[kind]--;
   }
 
-  text(state: { seats: Seats; watches: Watches; cache: WatchCache }): string {
-    const lines: string[] = [];
-    const family = (name: string, type: string, help: string) =>
-      lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
-    family("apiserver_request_total", "counter", "Requests answered.");
-    for (const [labels, count] of this.#requests) lines.push(`apiserver_request_total{${labels}} ${count}`);
-    family("apiserver_request_duration_seconds", "histogram", "How long answers took.");
-    for (const [labels, { counts, sum, total }] of this.#durations) {
-      let below = 0;
-      bucketsSeconds.forEach((limit, index) => {
-        below += counts[index] ?? 0;
-        lines.push(`apiserver_request_duration_seconds_bucket{${labels},le="${limit}"} ${below}`);
-      });
-      lines.push(`apiserver_request_duration_seconds_bucket{${labels},le="+Inf"} ${total}`);
-      lines.push(`apiserver_request_duration_seconds_sum{${labels}} ${sum}`);
-      lines.push(`apiserver_request_duration_seconds_count{${labels}} ${total}`);
-    }
-    const levels = [...state.seats.counts()];
-    const perLevel = (name: string, help: string, valueOf: (level: (typeof levels)[number]) => number) => {
-      family(`apiserver_flowcontrol_${name}`, "gauge", help);
-      for (const level of levels)
-        lines.push(`apiserver_flowcontrol_${name}{priority_level="${level.level}"} ${valueOf(level)}`);
+  apiServiceLost(name: string, reason: string): void {
+    this.#unavailable.add({ name, reason });
+  }
+
+  /** A request came with a certificate that lasts so much longer. */
+  certificateUsed(secondsLeft: number): void {
+    this.#certificates.observe({}, secondsLeft);
+  }
+
+  text(state: ApiState): string {
+    const lines = [...this.requests.lines(), ...this.#now(state), ...stored(state.cache), ...ofTheProcess()];
+    return `${lines.join("\n")}\n${this.#meters.text()}`;
+  }
+
+  /** What goes on at this moment. */
+  *#now({ seats, watches, remotes }: ApiState): Generator<string> {
+    const running = "apiserver_current_inflight_requests";
+    yield* head(running, "gauge", "Requests being worked on, watches and connections excepted.");
+    for (const [kind, count] of Object.entries(this.#inFlight)) yield `${running}{request_kind="${kind}"} ${count}`;
+    const levels = [...seats.counts()];
+    const perLevel = function* (name: string, help: string, of: (level: (typeof levels)[number]) => number) {
+      yield* head(`apiserver_flowcontrol_${name}`, "gauge", help);
+      for (const level of levels) yield `apiserver_flowcontrol_${name}{priority_level="${level.level}"} ${of(level)}`;
     };
-    perLevel("current_executing_requests", "Requests being worked on.", ({ running }) => running);
-    perLevel("current_inqueue_requests", "Requests waiting for their turn.", ({ waiting }) => waiting);
-    perLevel("nominal_limit_seats", "How many requests the level has room for.", ({ atOnce }) => atOnce);
-    family("apiserver_longrunning_requests", "gauge", "Open watches.");
-    lines.push(`apiserver_longrunning_requests{verb="WATCH"} ${state.watches.size}`);
-    family("apiserver_storage_objects", "gauge", "Objects stored, by resource.");
-    for (const cache of state.cache.caches()) {
-      const [group = "", plural = ""] = cache.id.split("/");
-      lines.push(
-        `apiserver_storage_objects{resource="${group === "core" ? plural : `${plural}.${group}`}"} ${cache.size}`,
-      );
+    yield* perLevel("current_executing_requests", "Requests being worked on.", (level) => level.running);
+    yield* perLevel("current_inqueue_requests", "Requests waiting for their turn.", (level) => level.waiting);
+    yield* perLevel("nominal_limit_seats", "How many requests the level has room for.", (level) => level.atOnce);
+    yield* head("apiserver_longrunning_requests", "gauge", "Open watches.");
+    for (const { group, version, plural, scope, count } of watches.counts()) {
+      const of = `group="${group}",version="${version}",resource="${plural}",subresource="",scope="${scope}"`;
+      yield `apiserver_longrunning_requests{component="apiserver",verb="WATCH",${of}} ${count}`;
     }
-    const memory = process.memoryUsage();
-    family("process_resident_memory_bytes", "gauge", "Resident memory size in bytes.");
-    lines.push(`process_resident_memory_bytes ${memory.rss}`);
-    family("nodejs_heap_size_used_bytes", "gauge", "Heap in use.");
-    lines.push(`nodejs_heap_size_used_bytes ${memory.heapUsed}`);
-    const { user, system } = process.cpuUsage();
-    family("process_cpu_seconds_total", "counter", "Total user and system CPU time spent in seconds.");
-    lines.push(`process_cpu_seconds_total ${(user + system) / 1e6}`);
-    return `${lines.join("\n")}\n`;
+    const lost = "aggregator_unavailable_apiservice";
+    yield* head(lost, "gauge", "1 while the server behind an APIService cannot be used.");
+    for (const { service, isAvailable } of remotes.all())
+      yield `${lost}{name="${service.metadata.name}"} ${isAvailable ? 0 : 1}`;
   }
+}
+
+function* stored(cache: WatchCache): Generator<string> {
+  yield* head("apiserver_storage_objects", "gauge", "Objects stored, by resource.");
+  for (const { id, size } of cache.caches()) {
+    const [group = "", plural = ""] = id.split("/");
+    yield `apiserver_storage_objects{resource="${group === "core" ? plural : `${plural}.${group}`}"} ${size}`;
+  }
+}
+
+function* ofTheProcess(): Generator<string> {
+  for (const { name, type, help, value } of processNumbers()) {
+    yield* head(name, type, help);
+    yield `${name} ${value}`;
+  }
+  yield* head("nodejs_heap_size_used_bytes", "gauge", "Heap in use.");
+  yield `nodejs_heap_size_used_bytes ${process.memoryUsage().heapUsed}`;
+  yield* head("kubernetes_build_info", "gauge", "A metric with a constant '1' value labeled by the version.");
+  const { major, minor, gitVersion, platform } = versionInfo;
+  yield `kubernetes_build_info{git_version="${gitVersion}",major="${major}",minor="${minor}",platform="${platform}"} 1`;
 }

@@ -20,6 +20,7 @@ import type { Schemas } from "./schema/schemas.ts";
 import type { ApiRequest } from "./request.ts";
 import type { Snapshots } from "./snapshots.ts";
 import type { SubresourceHandler } from "./subresources.ts";
+import type { Timing } from "./timing.ts";
 import type { VirtualResource } from "./virtual.ts";
 import type { Watches } from "./watches.ts";
 
@@ -58,6 +59,7 @@ export interface Scope {
   readonly call: Call;
   /** Shown to the client as `Warning` headers. */
   readonly warnings: string[];
+  readonly timing: Timing;
   readonly dryRun: boolean;
   /** Where the request is audited. */
   readonly trail?: AuditTrail;

@@ -188,7 +188,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     path === "/metrics"
       ? textAnswer(
           [
-            metrics.text({ seats: flows.seats, watches, cache }),
+            metrics.text({ seats: flows.seats, watches, cache, remotes }),
             ...(options.metricsSources ?? []).map((text) => text()),
           ].join(""),
           200,

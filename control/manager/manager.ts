@@ -4,28 +4,36 @@
 // looks again always sees what it did, also right after a restart.
 
 import type { Call } from "../../plugins/kit/call.ts";
+import type { Clock } from "../../plugins/kit/clock.ts";
+import { Meters } from "../../plugins/kit/meters.ts";
 import { WorkQueue } from "../../plugins/kit/queue.ts";
 import type { ControllerContext, ControllerFactory, Reconciler } from "./contract.ts";
 
-export interface ControllerCounters {
+interface ControllerCounters {
   /** Keys put in line, however often each. */
   adds: number;
-  reconciles: number;
   failures: number;
-  /** Milliseconds spent in reconcile, summed. */
-  busyMs: number;
-  /** How many reconciles took at most so long, by the limits in `durationLimits`; each counted in one place. */
-  readonly durations: number[];
+  /** When each reconcile that is under way began, by the rising clock. */
+  readonly beganAt: Set<{ readonly ms: number }>;
 }
-
-/** Seconds. */
-export const durationLimits = [0.001, 0.01, 0.1, 1, 10] as const;
 
 interface Running {
   readonly reconciler: Reconciler;
   readonly queue: WorkQueue<string>;
   readonly counters: ControllerCounters;
+  readonly clock: Clock;
 }
+
+export interface ControllerStatus extends Pick<ControllerCounters, "adds" | "failures"> {
+  readonly name: string;
+  /** Keys in line. */
+  readonly depth: number;
+  /** How long each reconcile that is under way has taken so far. */
+  readonly runningSeconds: readonly number[];
+}
+
+/** Seconds. */
+const durationLimits = [0.00001, 0.0001, 0.001, 0.01, 0.1, 1, 10];
 
 export interface ControllerManagerOptions {
   /** Makes the context that a controller of this name works with: its own identity, log and event source. */
@@ -39,18 +47,35 @@ const maxDelayMs = 5 * 60_000;
 export class ControllerManager {
   readonly #options: ControllerManagerOptions;
   readonly #running: Running[] = [];
+  readonly #meters = new Meters();
+  readonly #queueSeconds = this.#meters.histogram(
+    "workqueue_queue_duration_seconds",
+    "How long keys waited in line.",
+    durationLimits,
+  );
+  readonly #workSeconds = this.#meters.histogram(
+    "workqueue_work_duration_seconds",
+    "How long the work on a key took.",
+    durationLimits,
+  );
 
   constructor(options: ControllerManagerOptions) {
     this.#options = options;
   }
 
   /** For metrics: each controller's counters and how many keys wait. */
-  status(): { name: string; depth: number; counters: ControllerCounters }[] {
-    return this.#running.map(({ reconciler, queue, counters }) => ({
-      name: reconciler.name,
-      depth: queue.length,
-      counters,
-    }));
+  status(): ControllerStatus[] {
+    return this.#running.map(({ reconciler, queue, counters, clock }) => {
+      const { adds, failures } = counters;
+      const now = clock.monotonic();
+      const runningSeconds = [...counters.beganAt].map(({ ms }) => (now - ms) / 1000);
+      return { name: reconciler.name, depth: queue.length, adds, failures, runningSeconds };
+    });
+  }
+
+  /** How long keys waited in line, and how long the work on them took. */
+  durationsText(): string {
+    return this.#meters.text();
   }
 
   /** Works until the call is stopped; may be run again after. */
@@ -62,24 +87,20 @@ export class ControllerManager {
   async #runOne(name: string, create: ControllerFactory, call: Call): Promise<void> {
     const context = this.#options.contextFor(name);
     const reconciler = create(context);
-    const counters: ControllerCounters = {
-      adds: 0,
-      reconciles: 0,
-      failures: 0,
-      busyMs: 0,
-      durations: durationLimits.map(() => 0),
-    };
+    const counters: ControllerCounters = { adds: 0, failures: 0, beganAt: new Set() };
+    const labels = { name: reconciler.name };
     const queue = new WorkQueue<string>({
       clock: context.clock,
       name,
       baseDelayMs,
       maxDelayMs,
+      onTaken: (waitedMs) => this.#queueSeconds.observe(labels, waitedMs / 1000),
       onError: (key, error, retryInMs) => {
         counters.failures++;
         context.log.debug({ err: error, key, retryInMs }, "reconcile failed");
       },
     });
-    this.#running.push({ reconciler, queue, counters });
+    this.#running.push({ reconciler, queue, counters, clock: context.clock });
     const informers = reconciler.wakes.map((wake) => ({
       wake,
       informer: context.informers.for<object>(wake.resource),
@@ -95,8 +116,8 @@ export class ControllerManager {
     try {
       await Promise.all(informers.map(({ informer }) => informer.synced));
       const work = async (key: string, workCall: Call) => {
-        const startedAt = context.clock.monotonic();
-        counters.reconciles++;
+        const began = { ms: context.clock.monotonic() };
+        counters.beganAt.add(began);
         try {
           const againInMs = await reconciler.reconcile(key, workCall);
           if (againInMs !== undefined) {
@@ -104,10 +125,8 @@ export class ControllerManager {
             queue.addAfter(key, againInMs);
           }
         } finally {
-          const tookMs = context.clock.monotonic() - startedAt;
-          counters.busyMs += tookMs;
-          const place = durationLimits.findIndex((limit) => tookMs <= limit * 1000);
-          if (place >= 0) counters.durations[place] = (counters.durations[place] ?? 0) + 1;
+          counters.beganAt.delete(began);
+          this.#workSeconds.observe(labels, (context.clock.monotonic() - began.ms) / 1000);
         }
       };
       await Promise.all([queue.run(reconciler.workers ?? 1, work, call), reconciler.run?.(call)]);

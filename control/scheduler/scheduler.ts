@@ -13,6 +13,7 @@ import { decide } from "./decide.ts";
 import { describeFit, describePreemption, type FitError } from "./fit-error.ts";
 import { type DisruptionBudget, isLower, planPreemption, type Preemption } from "./preemption.ts";
 import type { Profile } from "./profile.ts";
+import { SchedulerMeters } from "./scheduler-meters.ts";
 import { isGated, podKey, type QueuedPod, SchedulingQueue } from "./scheduling-queue.ts";
 import { Snapshot } from "./snapshot.ts";
 import { clusterListers, wakingResources } from "./wakes.ts";
@@ -21,6 +22,8 @@ export interface SchedulerOptions {
   readonly context: ControllerContext;
   readonly profiles: readonly Profile[];
   readonly random?: () => number;
+  /** Where it is told what was done. */
+  readonly meters?: SchedulerMeters;
 }
 
 /** How long decisions may follow each other before other work of the process gets its turn. */
@@ -34,6 +37,7 @@ export class Scheduler {
   readonly #queue: SchedulingQueue;
   readonly #snapshot: Snapshot;
   readonly #random: () => number;
+  readonly #meters: SchedulerMeters;
   /** Pods that victims make room for, and where. */
   readonly #nominated = new Map<string, { pod: Pod; nodeName: string }>();
   #startAt = 0;
@@ -46,6 +50,7 @@ export class Scheduler {
     this.#queue = new SchedulingQueue({ clock: this.#clock });
     this.#snapshot = new Snapshot(clusterListers(options.context.informers));
     this.#random = options.random ?? Math.random;
+    this.#meters = options.meters ?? new SchedulerMeters();
   }
 
   get queueCounts(): SchedulingQueue["counts"] {
@@ -80,7 +85,9 @@ export class Scheduler {
     const profile = this.#profiles.get(pod.spec?.schedulerName ?? "");
     if (!profile || pod.metadata.deletionTimestamp || this.#snapshot.isAssumed(pod.metadata.uid ?? ""))
       return this.#queue.done(entry);
+    const startedAt = this.#clock.monotonic();
     const decision = this.#decide(pod, profile);
+    this.#meters.decided((this.#clock.monotonic() - startedAt) / 1000);
     this.#startAt = (this.#startAt + decision.lookedAt) % Math.max(1, this.#snapshot.nodes.length);
     if ("fitError" in decision) return void this.#refuse(entry, profile, decision.fitError, call);
     this.#snapshot.assume(pod, decision.node.name);
@@ -108,6 +115,8 @@ export class Scheduler {
       const at = this.#clock.now();
       await this.#context.client.create(resources.pods, binding, call, { namespace, name, subresource: "binding" });
       this.#queue.done(entry);
+      this.#count(entry, profile, "scheduled");
+      this.#meters.scheduled(entry.attempts, Math.max(0, this.#clock.now() - entry.since) / 1000);
       this.#context.events.event(
         pod,
         "Normal",
@@ -118,12 +127,18 @@ export class Scheduler {
     } catch (error) {
       this.#snapshot.forget(uid);
       if (call.signal.aborted) return;
+      this.#count(entry, profile, "error");
       this.#log.warn({ err: error, pod: `${namespace}/${name}`, node: nodeName }, "binding failed, trying again");
       this.#queue.retry(entry);
     }
   }
 
+  #count(entry: QueuedPod, profile: Profile, result: "scheduled" | "unschedulable" | "error"): void {
+    this.#meters.attempt(profile.schedulerName, result, (this.#clock.monotonic() - entry.triedAt) / 1000);
+  }
+
   async #refuse(entry: QueuedPod, profile: Profile, fitError: FitError, call: Call): Promise<void> {
+    this.#count(entry, profile, "unschedulable");
     const wakesOn = new Set<WakeEvent>(
       profile.filters.filter((filter) => fitError.plugins.has(filter.name)).flatMap((filter) => filter.retryOn),
     );
@@ -135,6 +150,7 @@ export class Scheduler {
       await this.#setUnschedulable(entry.pod, message, preemption?.nodeName, call);
       if (preemption) {
         wakesOn.add("Pod/Delete");
+        this.#meters.preempted(preemption.victims.length);
         await this.#evictVictims(entry.pod, preemption, call);
       }
     } catch (error) {

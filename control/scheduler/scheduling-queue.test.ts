@@ -41,9 +41,9 @@ t.test("SchedulingQueue wakes a parked pod only by an event that could help, aft
   if (!entry) throw new Error("no entry");
   queue.failed(entry, new Set(["Node/Add"]));
   queue.wake("Pod/Delete");
-  t.same(queue.counts, { active: 0, backoff: 0, unschedulable: 1 });
+  t.same(queue.counts, { active: 0, backoff: 0, unschedulable: 1, gated: 0 });
   queue.wake("Node/Add");
-  t.same(queue.counts, { active: 0, backoff: 1, unschedulable: 0 });
+  t.same(queue.counts, { active: 0, backoff: 1, unschedulable: 0, gated: 0 });
   await clock.advance(1000);
   t.equal(queue.pop()?.attempts, 2);
 });
@@ -105,7 +105,7 @@ t.test("SchedulingQueue counts the back-off from the last attempt: who waited lo
   queue.failed(entry, new Set(["Pod/Delete"]));
   await clock.advance(400);
   queue.wake("Pod/Delete");
-  t.same(queue.counts, { active: 0, backoff: 1, unschedulable: 0 });
+  t.same(queue.counts, { active: 0, backoff: 1, unschedulable: 0, gated: 0 });
   await clock.advance(600);
   const again = queue.pop();
   if (!again) throw new Error("no entry");

@@ -32,7 +32,7 @@ export function podKey(pod: Pod): string {
   return `${pod.metadata.namespace}/${pod.metadata.name}/${pod.metadata.uid}`;
 }
 
-export function isGated(pod: Pod): boolean {
+export function isGated(pod: Pick<Pod, "spec">): boolean {
   return (pod.spec?.schedulingGates?.length ?? 0) > 0;
 }
 
@@ -59,8 +59,10 @@ export class SchedulingQueue {
     this.#longestParkedMs = options.longestParkedMs ?? 5 * 60_000;
   }
 
-  get counts(): { active: number; backoff: number; unschedulable: number } {
-    return { active: this.#active.size, backoff: this.#backoff.size, unschedulable: this.#parked.size };
+  get counts(): { active: number; backoff: number; unschedulable: number; gated: number } {
+    const gated = [...this.#parked.keys()].filter((key) => isGated(this.#entries.get(key)?.pod ?? {})).length;
+    const unschedulable = this.#parked.size - gated;
+    return { active: this.#active.size, backoff: this.#backoff.size, unschedulable, gated };
   }
 
   /** A pod came or changed. A change of a waiting pod (a gate lifted, a label set) gives it another chance at once. */

@@ -2,6 +2,7 @@ import t from "tap";
 import { createRequest, openAdmission, podOf } from "../../test/harness/admission.ts";
 import { runMutating } from "../../control/admission/run.ts";
 import { uninterrupted } from "../kit/call.ts";
+import { FakeClock } from "../kit/clock.ts";
 import type { KubeObject } from "../kit/objects/types.ts";
 import { serve } from "../kit/platform/http-server.ts";
 import { createAuthority, createCertificate } from "../kit/x509.ts";
@@ -78,8 +79,8 @@ const validating = { group, plural: "validatingwebhookconfigurations" };
 const mutating = { group, plural: "mutatingwebhookconfigurations" };
 const create = (over: object = {}) => createRequest(podOf({}), { resource: "pods", ...over });
 
-async function opened(t: { teardown(end: () => Promise<void>): void }) {
-  const admission = await openAdmission([mutatingAdmissionWebhook, validatingAdmissionWebhook]);
+async function opened(t: { teardown(end: () => Promise<void>): void }, clock = new FakeClock()) {
+  const admission = await openAdmission([mutatingAdmissionWebhook, validatingAdmissionWebhook], { clock });
   t.teardown(() => admission.close());
   return admission;
 }
@@ -194,6 +195,21 @@ t.test("a failing webhook refuses or is ignored by its policy", async (t) => {
   await t.rejects(admit(create({ dryRun: true })), {
     message: 'admission webhook "check.example.com" does not support dry run',
   });
+});
+
+t.test("what webhooks take is told as time that is not the server's own", async (t) => {
+  const clock = new FakeClock();
+  const { view, admit } = await opened(t, clock);
+  const { url } = await hooks(t, async () => {
+    await clock.advance(200);
+    return { allowed: true };
+  });
+  const [one, other] = [webhook(url), webhook(url, { name: "other.example.com" })];
+  view.put(mutating, configuration("Mutating", one, other));
+  view.put(validating, configuration("Validating", one, other));
+  const waits: number[] = [];
+  await admit(create({ waited: (ms: number) => waits.push(ms) }));
+  t.same(waits, [200, 200, 400], "one after the other, then both at once");
 });
 
 t.test("a webhook that hangs is given up after its time", async (t) => {

@@ -18,7 +18,7 @@ function open(host: Host<undefined>): WebhookTools {
   if (!view) throw new Fault("internal", "Webhooks were opened without a view of the cluster");
   const reach = new WebhookReach(view);
   host.onClose(() => reach.close());
-  return { view, log: host.log, reach };
+  return { view, log: host.log, clock: host.clock, reach };
 }
 
 export const mutatingAdmissionWebhook: Plugin<AdmissionPlugin, undefined> = {
@@ -49,8 +49,18 @@ export const mutatingAdmissionWebhook: Plugin<AdmissionPlugin, undefined> = {
   },
 };
 
+/** Tells the request how long strangers took. */
+async function timed<T>(request: AdmissionRequest, { clock }: WebhookTools, ask: () => Promise<T>): Promise<T> {
+  const startedAt = clock.monotonic();
+  try {
+    return await ask();
+  } finally {
+    request.waited?.(clock.monotonic() - startedAt);
+  }
+}
+
 async function mutateBy(webhook: Webhook, request: AdmissionRequest, tools: WebhookTools, call: Call): Promise<void> {
-  const answer = await askWebhook(webhook, request, tools, call);
+  const answer = await timed(request, tools, () => askWebhook(webhook, request, tools, call));
   if (answer?.patch === undefined || !request.object) return;
   let next: unknown;
   try {
@@ -86,7 +96,9 @@ export const validatingAdmissionWebhook: Plugin<AdmissionPlugin, undefined> = {
       handles: () => hasWebhooks("validating", tools.view),
       async validate(request, call) {
         const asked = matchingWebhooks("validating", request, tools.view);
-        const answers = await Promise.allSettled(asked.map((webhook) => askWebhook(webhook, request, tools, call)));
+        const answers = await timed(request, tools, () =>
+          Promise.allSettled(asked.map((webhook) => askWebhook(webhook, request, tools, call))),
+        );
         const refusal = answers.find((answer) => answer.status === "rejected");
         if (refusal) throw refusal.reason;
       },

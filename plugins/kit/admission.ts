@@ -35,6 +35,8 @@ export interface AdmissionRequest {
   readonly options?: KubeObject;
   /** Adds a `Warning` header to the answer. */
   warn(text: string): void;
+  /** So long was spent waiting for somebody outside, which is not the server's own slowness. */
+  waited?(ms: number): void;
   /** Adds an annotation to the audit event of the request; absent where nothing is audited. */
   annotate?(key: string, value: string): void;
 }

@@ -11,6 +11,8 @@ export interface WorkQueueOptions {
   readonly baseDelayMs?: number;
   readonly maxDelayMs?: number;
   readonly name?: string;
+  /** Told of every key that is taken out of line, how long it had waited there. */
+  readonly onTaken?: (waitedMs: number) => void;
   /** Told of every failure of the work; the key is retried by itself with growing delays. */
   readonly onError?: (key: string, error: unknown, retryInMs: number) => void;
 }
@@ -20,8 +22,10 @@ export class WorkQueue<K extends string> {
   readonly #clock: Clock;
   readonly #baseDelayMs: number;
   readonly #maxDelayMs: number;
+  readonly #onTaken: WorkQueueOptions["onTaken"];
   readonly #onError: WorkQueueOptions["onError"];
-  readonly #line = new Set<K>();
+  /** With the moment at which each was put there. */
+  readonly #line = new Map<K, number>();
   readonly #working = new Set<K>();
   readonly #again = new Set<K>();
   readonly #delayed = new Map<K, { at: number; cancel: () => void }>();
@@ -33,6 +37,7 @@ export class WorkQueue<K extends string> {
     this.#clock = options.clock;
     this.#baseDelayMs = options.baseDelayMs ?? 5;
     this.#maxDelayMs = options.maxDelayMs ?? 1_000_000;
+    this.#onTaken = options.onTaken;
     this.#onError = options.onError;
   }
 
@@ -49,7 +54,7 @@ export class WorkQueue<K extends string> {
       this.#again.add(key);
       return;
     }
-    this.#line.add(key);
+    if (!this.#line.has(key)) this.#line.set(key, this.#clock.monotonic());
     this.#idle.shift()?.();
   }
 
@@ -119,9 +124,10 @@ export class WorkQueue<K extends string> {
   }
 
   #next(): K | undefined {
-    for (const key of this.#line) {
+    for (const [key, since] of this.#line) {
       this.#line.delete(key);
       this.#working.add(key);
+      this.#onTaken?.(this.#clock.monotonic() - since);
       return key;
     }
     return undefined;

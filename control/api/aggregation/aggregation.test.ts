@@ -134,12 +134,15 @@ t.test("requests on a group of another server are passed on in the name of who a
   const { api, asked, endpoints, caBundle } = await opened(t);
   t.equal((await api.ask("POST", services, registration({ caBundle }))).status, 201);
   t.match(await condition(api, "EndpointsNotFound"), { status: "False" });
+  const told = async () => (await api.ask("GET", "/metrics")).text;
+  t.match(await told(), `aggregator_unavailable_apiservice{name="${name}"} 1\n`);
   const early = await api.ask("GET", `${group}/flunders`);
   t.equal(early.status, 503);
   t.equal(early.text, "service unavailable\n");
   await endpoints();
   t.match(await condition(api, "Passed"), { type: "Available", status: "True", message: "all checks passed" });
   t.match(asked[0], { path: group, user: "system:kube-aggregator", groups: "system:masters" });
+  t.match(await told(), `aggregator_unavailable_apiservice{name="${name}"} 0\n`);
 
   asked.length = 0;
   const fetch = api.server.fetchAs({ name: "jane", groups: ["devs", "ops"], extra: { scopes: ["a"] } });

@@ -136,7 +136,9 @@ export class Remotes {
     const before = JSON.stringify([remote.isAvailable, remote.told]);
     const finding = await examine(remote, this.#tools.view, this.#call);
     if (this.#byName.get(name) !== watched) return;
+    const wasAvailable = remote.isAvailable;
     remote.isAvailable = finding.status === "True";
+    if (wasAvailable && !remote.isAvailable) this.#services.metrics.apiServiceLost(name, finding.reason ?? "");
     watched.failures = remote.isAvailable ? 0 : watched.failures + 1;
     if (JSON.stringify([remote.isAvailable, remote.told]) !== before) this.#generation++;
     await tell(this.#services, name, finding, this.#call);

@@ -76,7 +76,7 @@ class WatchStream {
   }
 
   start(sink: Sink, since: number | undefined, marksInitialEnd: boolean): void {
-    const { request, services, call } = this.#scope;
+    const { request, services, definition, namespace, call } = this.#scope;
     const end = () => this.#end(sink);
     sink.onClose(end);
     const seconds = Math.min(
@@ -86,7 +86,9 @@ class WatchStream {
     this.#stops.push(services.clock.after(seconds * 1000, end));
     call.signal.addEventListener("abort", end, { once: true });
     this.#stops.push(() => call.signal.removeEventListener("abort", end));
-    this.#stops.push(services.watches.add(end));
+    const { group, version, plural } = definition;
+    const scope = namespace === "" ? "cluster" : "namespace";
+    this.#stops.push(services.watches.add(end, { group, version, plural, scope }));
     try {
       this.#begin(sink, since, marksInitialEnd);
     } catch (error) {

@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { AdmissionRequest } from "../../kit/admission.ts";
 import type { Call } from "../../kit/call.ts";
+import type { Clock } from "../../kit/clock.ts";
 import { postTo, type WebhookReach } from "../../kit/client-config.ts";
 import type { ClusterView } from "../../kit/cluster-view.ts";
 import { Fault } from "../../kit/fault.ts";
@@ -15,6 +16,7 @@ import type { Webhook } from "./configuration.ts";
 export interface WebhookTools {
   readonly view: ClusterView;
   readonly log: Log;
+  readonly clock: Clock;
   readonly reach: WebhookReach;
 }
 

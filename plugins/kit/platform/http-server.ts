@@ -19,7 +19,13 @@ import { runtime } from "./runtime.ts";
 export interface Peer {
   readonly address: string;
   /** Set only when the client's certificate was verified against the CA: never trust the subject of any other. */
-  readonly certificate?: { commonName: string; organizations: readonly string[]; fingerprint256: string };
+  readonly certificate?: {
+    readonly commonName: string;
+    readonly organizations: readonly string[];
+    readonly fingerprint256: string;
+    /** Its end, by wall time in milliseconds. */
+    readonly endsAt: number;
+  };
 }
 
 export type Handler = (request: Request, peer: Peer) => Response | Promise<Response>;
@@ -234,6 +240,7 @@ function verifiedCertificate(socket: TLSSocket): Pick<Peer, "certificate"> {
   const certificate = socket.getPeerCertificate() as PeerCertificate | undefined;
   if (!certificate?.raw) return {};
   // Read from the bytes: what the runtimes make of repeated and odd names differs.
-  const { commonName, organizations } = parseCertificate(certificate.raw);
-  return { certificate: { commonName, organizations, fingerprint256: certificate.fingerprint256 } };
+  const { commonName, organizations, notAfter } = parseCertificate(certificate.raw);
+  const { fingerprint256 } = certificate;
+  return { certificate: { commonName, organizations, fingerprint256, endsAt: notAfter } };
 }
