@@ -11,7 +11,7 @@ import type { MountedFileSystem } from "./cadvisor/filesystems.ts";
 import { Exposition, labelText } from "./exposition.ts";
 import type { InterfaceCounters } from "./net-dev.ts";
 import { rootSample } from "./root-sample.ts";
-import type { Snapshot } from "./usage.ts";
+import type { ContainerUsage, Snapshot } from "./usage.ts";
 
 export interface MachineNumbers {
   readonly cpus: number;
@@ -89,6 +89,7 @@ export function cadvisorMetrics(
       });
       usage(out, labels, one.sample);
       startTime(out, labels, container.startedAt);
+      if (one.tasks) tasks(out, labels, one.tasks, one.sample.at);
       const open = one.cgroup === "" ? undefined : counted?.openFiles(one.cgroup);
       if (open) {
         const help = "Number of open file descriptors for the container.";
@@ -231,6 +232,16 @@ function usage(
       full.totalUs / 1e6,
     );
   }
+}
+
+function tasks(out: Exposition, labels: string, { load, ...states }: NonNullable<ContainerUsage["tasks"]>, at: number) {
+  for (const [state, count] of Object.entries(states)) {
+    const text = `${labels},state="${state.toLowerCase()}"`;
+    out.add("container_tasks_state", "gauge", "Number of tasks in given state", text, count, at);
+  }
+  // In thousandths, whole: as cAdvisor has it.
+  const help = "Value of container cpu load average over the last 10 seconds.";
+  out.add("container_cpu_load_average_10s", "gauge", help, labels, Math.trunc(load * 1000), at);
 }
 
 /** Boards join series of several exporters by these ids. */

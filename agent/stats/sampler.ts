@@ -16,6 +16,7 @@ import { NodeSampler } from "./node-sample.ts";
 import { Rates } from "./rates.ts";
 import { runtimeSamples } from "./runtime-samples.ts";
 import { sumOf } from "./sum.ts";
+import { LoadAverages, taskStates } from "./task-states.ts";
 import type { ContainerUsage, PodUsage, Snapshot } from "./usage.ts";
 
 export interface SamplerOptions {
@@ -44,6 +45,7 @@ export class Sampler {
   readonly #node: NodeSampler;
   readonly #found: ContainerCgroups;
   readonly #rates = new Rates();
+  readonly #loads = new LoadAverages();
   readonly history = new History();
   readonly #recent: Snapshot[] = [];
   #latest: Snapshot | undefined;
@@ -103,7 +105,9 @@ export class Sampler {
       const seen = byUid.get(pod.metadata.uid);
       if (seen?.sandboxes.some(({ isReady }) => isReady)) used.push(await this.#pod(pod, seen, fromRuntime, call));
     }
-    this.#found.retain(new Set(used.flatMap(({ containers }) => containers.map(({ container }) => container.id))));
+    const ids = new Set(used.flatMap(({ containers }) => containers.map(({ container }) => container.id)));
+    this.#found.retain(ids);
+    this.#loads.retain(ids);
     this.#rates.endRound();
     this.#latest = { at, node, ...(nodeNanoCores === undefined ? {} : { nodeNanoCores }), pods: used };
     this.history.add(this.#latest);
@@ -128,7 +132,13 @@ export class Sampler {
       const sample = own === undefined ? await fromRuntime(container.id) : await this.#cgroup(own, call);
       if (!sample) continue;
       if (own !== undefined && network === undefined && pod.spec.hostNetwork !== true) network = this.#network(own);
-      containers.push({ container, cgroup: own ?? "", sample, ...this.#rateOf(container.id, sample) });
+      containers.push({
+        container,
+        cgroup: own ?? "",
+        sample,
+        ...this.#rateOf(container.id, sample),
+        ...(own === undefined ? {} : { tasks: this.#tasks(own, container.id, sample.at) }),
+      });
     }
     const sample = cgroup === "" ? undefined : await this.#cgroup(cgroup, call);
     const total = sample?.cpu || sample?.memory ? sample : sumOf(containers, this.#options.clock.now());
@@ -140,6 +150,11 @@ export class Sampler {
       ...(network ? { network } : {}),
       containers,
     };
+  }
+
+  #tasks(cgroup: string, id: string, at: number): NonNullable<ContainerUsage["tasks"]> {
+    const states = taskStates(this.#options.cgroups.threads(cgroup));
+    return { ...states, load: this.#loads.average(id, at, states.running) };
   }
 
   #rateOf(key: string, { at, cpu }: CgroupSample): { nanoCores?: number } {

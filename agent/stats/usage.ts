@@ -5,6 +5,7 @@ import type { ObservedContainer } from "../pleg/observed.ts";
 import type { AgentPod } from "../pods/agent-pod.ts";
 import type { InterfaceCounters } from "./net-dev.ts";
 import type { NodeSample } from "./node-sample.ts";
+import type { TaskStates } from "./task-states.ts";
 
 export interface ContainerUsage {
   readonly container: ObservedContainer;
@@ -13,6 +14,8 @@ export interface ContainerUsage {
   readonly sample: CgroupSample;
   /** Billionths of a CPU since the sample before; absent with the first. */
   readonly nanoCores?: number;
+  /** What its threads are doing, and the load they make; absent where only the runtime knows its cgroup. */
+  readonly tasks?: TaskStates & { readonly load: number };
 }
 
 export interface PodUsage {

@@ -193,6 +193,14 @@ async function againstKernel(
     >;
     t.equal(Object.values(machine)[0]?.stats[0]?.processes.process_count, real.processes, "processes");
     t.equal(real.processes, 3, "a shell and two that sleep");
+    await until("the threads of both to be told as they are", async () => {
+      const series = await proxied("/metrics/cadvisor");
+      const count = (name: string, state: string) =>
+        Number(
+          new RegExp(`^container_tasks_state\\{container="${name}".*state="${state}"\\} (\\d+)`, "m").exec(series)?.[1],
+        );
+      return count("holder", "sleeping") === 3 && count("burner", "running") >= 1;
+    });
 
     await until(
       "a kill for want of memory to be told",

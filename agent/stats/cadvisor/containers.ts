@@ -6,12 +6,13 @@ import type { ObservedContainer } from "../../pleg/observed.ts";
 import type { AgentPod } from "../../pods/agent-pod.ts";
 import type { InterfaceCounters } from "../net-dev.ts";
 import { rootSample } from "../root-sample.ts";
-import type { Snapshot } from "../usage.ts";
+import type { ContainerUsage, Snapshot } from "../usage.ts";
 
 export interface Point {
   readonly sample: CgroupSample;
   readonly nanoCores?: number;
   readonly network?: readonly InterfaceCounters[];
+  readonly tasks?: NonNullable<ContainerUsage["tasks"]>;
 }
 
 export interface Looked {
@@ -43,7 +44,8 @@ function* membersOf({ node, nodeNanoCores, pods }: Snapshot): Iterable<Looked> {
     const wires = network ? { network } : {};
     yield { name, pod, points: [{ sample, ...rate(nanoCores), ...wires }] };
     for (const one of containers) {
-      const point = { sample: one.sample, ...rate(one.nanoCores), ...wires };
+      const tasks = one.tasks ? { tasks: one.tasks } : {};
+      const point = { sample: one.sample, ...rate(one.nanoCores), ...wires, ...tasks };
       yield { name: one.cgroup || `${name}/${one.container.id}`, pod, container: one.container, points: [point] };
     }
   }

@@ -10,16 +10,30 @@ import type { Point } from "./containers.ts";
 export const timeOf = (ms: number) => new Date(ms).toISOString();
 
 /** Version 1's ContainerStats; `filesystem` is known for the newest point alone. */
-export function statsDocument({ sample, network }: Point, filesystem: readonly object[] = []): object {
+export function statsDocument({ sample, network, tasks }: Point, filesystem: readonly object[] = []): object {
   return {
     timestamp: timeOf(sample.at),
-    cpu: cpuDocument(sample),
+    cpu: { ...cpuDocument(sample), load_average: loadOf(tasks) },
     diskio: diskDocument(sample),
     memory: memoryDocument(sample),
     ...(network ? { network: { ...interfaceDocument(network[0]), ...interfacesDocument(network) } } : {}),
     ...(filesystem.length > 0 ? { filesystem } : {}),
+    task_stats: tasksDocument(tasks),
     processes: processDocument(sample),
     oom_events: sample.memory?.oomKills ?? 0,
+  };
+}
+
+/** In thousandths, whole. */
+export const loadOf = (tasks: Point["tasks"]): number => Math.trunc((tasks?.load ?? 0) * 1000);
+
+export function tasksDocument(tasks: Point["tasks"]): object {
+  return {
+    nr_sleeping: tasks?.sleeping ?? 0,
+    nr_running: tasks?.running ?? 0,
+    nr_stopped: tasks?.stopped ?? 0,
+    nr_uninterruptible: tasks?.uninterruptible ?? 0,
+    nr_io_wait: tasks?.ioWaiting ?? 0,
   };
 }
 

@@ -13,8 +13,10 @@ import {
   cpuDocument,
   diskDocument,
   interfacesDocument,
+  loadOf,
   memoryDocument,
   processDocument,
+  tasksDocument,
   timeOf,
 } from "./stats-document.ts";
 import { aliasesOf } from "./containers.ts";
@@ -95,12 +97,12 @@ async function points(ask: Asked, one: Looked, signal: AbortSignal): Promise<rea
 export const statsV20: Ask = (ask, { signal }) =>
   each(ask, async (one, look) => {
     const found = await points(ask, one, signal);
-    return found.map(({ sample, network }, index) => {
+    return found.map(({ sample, network, tasks }, index) => {
       const filesystem = index === found.length - 1 ? ask.view.filesystemsOf(look, one) : [];
       return {
         timestamp: timeOf(sample.at),
         has_cpu: true,
-        cpu: cpuDocument(sample),
+        cpu: { ...cpuDocument(sample), load_average: loadOf(tasks) },
         ...instant(found, index),
         has_diskio: true,
         diskio: diskDocument(sample),
@@ -113,7 +115,8 @@ export const statsV20: Ask = (ask, { signal }) =>
         processes: processDocument(sample),
         has_filesystem: filesystem.length > 0,
         filesystem,
-        has_load: false,
+        has_load: tasks !== undefined,
+        load_stats: tasksDocument(tasks),
         has_custom_metrics: false,
       };
     });
@@ -126,14 +129,15 @@ export const statsV21: Ask = async (ask, { signal }) => {
   for (const one of asked(ask, look)) {
     if (one.name === "/") continue;
     const taken = await points(ask, one, signal);
-    const stats = taken.map(({ sample, network }, index) => ({
+    const stats = taken.map(({ sample, network, tasks }, index) => ({
       timestamp: timeOf(sample.at),
-      cpu: cpuDocument(sample),
+      cpu: { ...cpuDocument(sample), load_average: loadOf(tasks) },
       ...instant(taken, index),
       diskio: diskDocument(sample),
       memory: memoryDocument(sample),
       ...(network ? { network: interfacesDocument(network) } : {}),
       processes: processDocument(sample),
+      ...(tasks ? { load_stats: tasksDocument(tasks) } : {}),
       ...(index === taken.length - 1 ? written(look, one) : {}),
     }));
     found[one.name] = { spec: specOf(ask, one, look), stats };

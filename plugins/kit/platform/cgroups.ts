@@ -61,7 +61,15 @@ export class Cgroups {
   }
 
   processes(path: string): number[] {
-    const text = this.read(path, this.version === 2 ? "" : this.#anyController(path), "cgroup.procs") ?? "";
+    return this.#members(path, "cgroup.procs");
+  }
+
+  threads(path: string): number[] {
+    return this.#members(path, this.version === 2 ? "cgroup.threads" : "tasks");
+  }
+
+  #members(path: string, file: string): number[] {
+    const text = this.read(path, this.version === 2 ? "" : this.#anyController(path), file) ?? "";
     return text.split("\n").filter(Boolean).map(Number);
   }
 
