@@ -10,6 +10,7 @@ import { uninterrupted as call } from "../../plugins/kit/call.ts";
 import { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import { systemClock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
+import type { Pod } from "../../plugins/kit/objects/types.ts";
 import { serve, type Upgrade } from "../../plugins/kit/platform/http-server.ts";
 import { readAll } from "../../test/harness/read-all.ts";
 import { until } from "../../test/harness/until.ts";
@@ -19,6 +20,7 @@ import { showLogs } from "./logs.ts";
 import { takeScreen } from "./screen.ts";
 import { statusLines, watchStatus } from "./status.ts";
 import { inColumns } from "./table.ts";
+import { waitLines } from "./waits.ts";
 
 const pod = {
   kind: "Pod",
@@ -138,6 +140,48 @@ t.test("statusLines() shows nodes, what ails them, pods, restarts and usage", as
     "NAMESPACE   POD   READY   STATUS             RESTARTS   AGE   NODE   CPU   MEMORY",
     "shop        web   1/2     CrashLoopBackOff   7          2h    pi     3m    2Mi",
   ]);
+});
+
+t.test("waitLines() tells what pods wait for, by their newest event", async (t) => {
+  const named = (name: string, phase: string, more: object = {}) =>
+    ({ metadata: { name, namespace: "shop", uid: `u-${name}`, ...more }, status: { phase } }) as Pod;
+  const event = (name: string, message: string, lastTimestamp: string) => ({
+    involvedObject: { kind: "Pod", uid: `u-${name}` },
+    metadata: {},
+    message,
+    lastTimestamp,
+  });
+  const asked: string[] = [];
+  const items = [
+    event("big", 'Pulling image "big:1": 20.0 of 40.0 MiB', "2026-01-01T00:00:20Z"),
+    event("big", "Successfully assigned shop/big to pi", "2026-01-01T00:00:01Z"),
+    event("ready", "Started container main", "2026-01-01T00:00:01Z"),
+    ...Array.from({ length: 12 }, (_, at) => event(`p${at}`, "0/1 nodes are available", "2026-01-01T00:00:01Z")),
+  ];
+  const client = {
+    request: async (path: string) => {
+      asked.push(path);
+      return Response.json({ items });
+    },
+  };
+  const access = { client, close() {} } as unknown as ClusterAccess;
+  const lines = await waitLines(
+    access,
+    [
+      named("big", "Pending"),
+      named("ready", "Running"),
+      named("leaves", "Pending", { deletionTimestamp: "2026-01-01T00:00:00Z" }),
+      named("silent", "Pending"),
+    ],
+    call,
+  );
+  t.same(lines, ['  shop/big: Pulling image "big:1": 20.0 of 40.0 MiB']);
+  const crowd = Array.from({ length: 12 }, (_, at) => named(`p${at}`, "Pending"));
+  t.equal((await waitLines(access, crowd, call)).at(-1), "  and 2 more that wait");
+  asked.length = 0;
+  t.same(await waitLines(access, [named("ready", "Running")], call), []);
+  t.same(await waitLines({ ...access, nodeName: "pi" }, crowd, call), []);
+  t.same(asked, [], "nobody is asked where nobody waits, nor in a node's name");
 });
 
 t.test("statusLines() with a node's identity asks only for what a node may see", async (t) => {

@@ -1,4 +1,4 @@
-// `skiff status`: nodes and pods with their restarts and what they use, in the words of the API server.
+// `skiff status`: nodes and pods with their restarts, what they use and what they wait for, in the words of the API server.
 
 import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
@@ -7,6 +7,7 @@ import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
 import { parseQuantity } from "../../plugins/kit/quantity.ts";
 import type { ClusterAccess } from "./access.ts";
 import { inColumns, tableRows } from "./table.ts";
+import { waitLines } from "./waits.ts";
 
 interface Usage {
   readonly cpu: string;
@@ -54,6 +55,11 @@ export async function statusLines(access: ClusterAccess, call: Call): Promise<st
     ...(podRows.length === 0
       ? ["no pods"]
       : inColumns(["namespace", "pod", "ready", "status", "restarts", "age", "node", "cpu", "memory"], podRows)),
+    ...(await waitLines(
+      access,
+      pods.map(({ object }) => object),
+      call,
+    )),
   ];
 }
 
