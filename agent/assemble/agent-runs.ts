@@ -7,6 +7,7 @@ import { Fault } from "../../plugins/kit/fault.ts";
 import type { Node } from "../../plugins/kit/objects/types.ts";
 import { watchClock } from "../node/clock-watch.ts";
 import { NodeLease } from "../node/lease.ts";
+import { watchOom } from "../node/oom-watch.ts";
 import { keepRunning } from "../node/daemons.ts";
 import type { AgentPod } from "../pods/agent-pod.ts";
 import { nodeSubject } from "../pods/recorder.ts";
@@ -75,12 +76,14 @@ export function runParts(base: AgentBase, parts: AgentParts, onNode?: (node: Nod
   });
   if (sourceNames.length === 0) start("clean-up", cleanUpOnce());
 
-  base.recorder.event(nodeSubject(config.nodeName), "Normal", "Starting", "Starting kubelet.");
+  const node = nodeSubject(config.nodeName);
+  base.recorder.event(node, "Normal", "Starting", "Starting kubelet.");
   runManifests(base, sources, start);
   start("pleg", pleg.run(call));
   start("statuses", statuses.run(call));
   start("node", nodes.run(call));
   start("clock", watchClock({ clock, laterThan: base.laterThan, log, onSet: () => nodes.wake() }, call));
+  start("memory", watchOom({ clock, recorder: base.recorder, node, log }, call));
   start("volumes", volumes.run(call));
   start("resources", nodeResources.run(call));
   start("plugin sockets", sockets.run(call));

@@ -266,6 +266,12 @@ export class PodWorker {
     try {
       const { failures } = await new PodRun(deps, killer, backOff, this.#pod, observed).run(actions, call);
       if (failures[0] !== undefined) throw failures[0];
+    } catch (error) {
+      if (!call.signal.aborted) {
+        const message = `error killing pod: ${error instanceof Error ? error.message : String(error)}`;
+        deps.recorder.event(this.#pod, "Warning", "FailedKillPod", message);
+      }
+      throw error;
     } finally {
       this.#isStopping = false;
     }

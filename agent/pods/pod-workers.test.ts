@@ -499,3 +499,22 @@ t.test("a pod that is refused says why", async (t) => {
   t.match(status, { reason: "OutOfcpu", message: "Pod was rejected: Node didn't have enough" });
   t.match(room.events, [{ reason: "OutOfcpu", message: "Node didn't have enough" }]);
 });
+
+t.test("a pod that cannot be stopped says so and is tried again", async (t) => {
+  const fake = openFake({ images });
+  const room = await openPodRoom(fake);
+  t.teardown(() => room.close());
+  const pod = testPod("stuck");
+  room.workers.update(pod);
+  await room.until(pod.metadata.uid, isReady);
+  let refusals = 0;
+  fake.before("stopContainer", async () => {
+    if (refusals++ === 0) throw new Fault("unavailable", "the runtime is busy");
+  });
+  room.workers.update(deleted(pod));
+  await settle(() => room.workers.get(pod.metadata.uid)?.isReleased ?? false);
+  t.match(
+    room.events.filter(({ reason }) => reason === "FailedKillPod"),
+    [{ pod: "stuck", message: /^error killing pod: .*the runtime is busy/ }],
+  );
+});

@@ -127,11 +127,16 @@ t.test("Prober asks the first plugin that fits, and takes what it throws for no 
     supports: (probe) => probe[name] !== undefined,
     ask,
   });
+  let tries = 0;
   const prober = new Prober([
     plugin("exec", async ({ timeoutMs }) => ({ outcome: "success", output: `within ${timeoutMs} ms` })),
     plugin("exec", async () => ({ outcome: "failure", output: "not asked" })),
     plugin("grpc", async () => ({ outcome: "failure", output: "x".repeat(100_000) })),
     plugin("tcpSocket", () => Promise.reject(new Error("no such port"))),
+    plugin("httpGet", async () => {
+      if (++tries < 3) throw new Error("the runtime is busy");
+      return { outcome: "failure", output: `at try ${tries}` };
+    }),
   ]);
   const target = { container: { name: "main" }, containerId: "c1", podIp: "" };
   const ask = (probe: Probe) => prober.probe(probe, target, uninterrupted);
@@ -139,5 +144,6 @@ t.test("Prober asks the first plugin that fits, and takes what it throws for no 
   t.same(await ask({ exec: {} }), { outcome: "success", output: "within 1000 ms" });
   t.equal((await ask({ grpc: { port: 1 } })).output.length, longestOutput);
   t.same(await ask({ tcpSocket: { port: "x" } }), { outcome: "errored", output: "no such port" });
+  t.same(await ask({ httpGet: { port: 1 } }), { outcome: "failure", output: "at try 3" }, "three times are tried");
   t.same(await ask({}), { outcome: "errored", output: "missing probe handler" });
 });

@@ -92,6 +92,8 @@ export async function openResources(options: ResourcesOptions): Promise<AgentRes
     clock,
     pods,
     podPids: config.podPids,
+    onEnforced: () =>
+      options.recorder.event(node, "Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods"),
     // What is set aside for the system is kept from the pods by the kernel, not by the scheduler alone.
     allowed: () => ({
       milliCpu: atLeastZero(BigInt(machine.cpus) * 1000n - reserved.milliCpu),

@@ -24,6 +24,8 @@ export interface PodCgroupsOptions {
   readonly pods: () => readonly AgentPod[];
   /** Processes and threads of a pod; nothing above 0 is no limit. */
   readonly podPids: number;
+  /** The kernel holds pods to what is allowed from now on. */
+  readonly onEnforced?: () => void;
   /** What pods together may use, in thousandths of a CPU and bytes. */
   readonly allowed: () => { milliCpu: bigint; memoryBytes: bigint };
 }
@@ -109,6 +111,7 @@ export class PodCgroups {
     files.limit(top, { cpuShares: sharesOf(milliCpu), memoryBytes });
     files.limit(join(top, "besteffort"), { cpuShares: 2n });
     this.#isMade = true;
+    this.#options.onEnforced?.();
   }
 
   /** Burstable pods share what they asked for together. */

@@ -8,7 +8,7 @@ import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import type { AgentPod } from "../pods/agent-pod.ts";
-import { readManifest } from "./static-pod.ts";
+import { readManifest, withoutNamesakes } from "./static-pod.ts";
 
 const rereadMs = 20_000;
 // An editor writes a file in several steps; the notices of one change are taken together.
@@ -99,7 +99,10 @@ export class ManifestFolder {
         else this.#trouble(name, (error as Error).message);
       }
     }
-    this.#options.onPods([...this.#byFile.values()].flat());
+    const found = [...this.#byFile.keys()]
+      .sort()
+      .flatMap((name) => (this.#byFile.get(name) ?? []).map((pod) => ({ pod, where: join(dir, name) })));
+    this.#options.onPods(withoutNamesakes(found, (message) => this.#trouble(message, message)));
   }
 
   #trouble(key: string, message: string): void {

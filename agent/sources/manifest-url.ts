@@ -5,7 +5,7 @@ import { within } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import type { AgentPod } from "../pods/agent-pod.ts";
-import { readManifest } from "./static-pod.ts";
+import { readManifest, withoutNamesakes } from "./static-pod.ts";
 
 const refetchMs = 20_000;
 const longestBytes = 10 << 20;
@@ -44,8 +44,12 @@ export class ManifestUrl {
       const text = await response.text();
       if (text.length > longestBytes)
         throw new Fault("invalid", `Cannot read the manifest at ${url}: it is longer than 10 MiB`);
-      onPods(readManifest(text, url, "http", nodeName));
-      this.#lastTrouble = "";
+      const troubles: string[] = [];
+      const found = readManifest(text, url, "http", nodeName).map((pod) => ({ pod, where: url }));
+      onPods(withoutNamesakes(found, (message) => void troubles.push(message)));
+      const [trouble = ""] = troubles;
+      if (trouble && trouble !== this.#lastTrouble) onTrouble(trouble);
+      this.#lastTrouble = trouble;
     } catch (error) {
       if (call.signal.aborted) return;
       const message =

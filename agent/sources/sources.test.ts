@@ -50,6 +50,54 @@ const bad: [string, string, RegExp][] = [
     /spec\.containers\[0\]\.command/,
   ],
 ];
+const withSpec = (spec: object) =>
+  JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "a" }, spec: { containers: [main], ...spec } });
+const main = { name: "x", image: "y" };
+const withMain = (more: object) => withSpec({ containers: [{ ...main, ...more }] });
+bad.push(
+  ["no spec", '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}', /spec must be an object/],
+  ["an unknown restart policy", withSpec({ restartPolicy: "Often" }), /spec\.restartPolicy must be one of Always, /],
+  ["a flag that is a text", withSpec({ hostNetwork: "yes" }), /spec\.hostNetwork must be true or false/],
+  ["two containers of one name", withSpec({ containers: [main, main] }), /spec\.containers\[1\]\.name "x" is/],
+  [
+    "an init container of the same name",
+    withSpec({ initContainers: [main] }),
+    /spec\.initContainers\[0\]\.name "x" is/,
+  ],
+  [
+    "a port that is none",
+    withMain({ ports: [{ containerPort: 70_000 }] }),
+    /ports\[0\]\.containerPort must be a whole/,
+  ],
+  ["a number for a text", withMain({ env: [{ name: "A", value: 1 }] }), /env\[0\]\.value must be a text: write "1"/],
+  [
+    "a mount of no volume",
+    withMain({ volumeMounts: [{ name: "data", mountPath: "/d" }] }),
+    /volumeMounts\[0\]\.name "data" is no volume of the pod/,
+  ],
+  [
+    "two volumes of one name",
+    withSpec({ volumes: [{ name: "v", emptyDir: {} }, { name: "v" }] }),
+    /spec\.volumes\[1\]\.name "v" is the name of another/,
+  ],
+  [
+    "a volume of two sources",
+    withSpec({ volumes: [{ name: "v", emptyDir: {}, hostPath: { path: "/" } }] }),
+    /spec\.volumes\[0\] has more than one source: emptyDir, hostPath/,
+  ],
+  [
+    "an amount that is none",
+    withMain({ resources: { limits: { memory: "64MB" } } }),
+    /resources\.limits\.memory "64MB" is no quantity/,
+  ],
+  [
+    "more asked for than allowed",
+    withMain({ resources: { limits: { cpu: "1" }, requests: { cpu: "1500m" } } }),
+    /resources\.requests\.cpu is more than its limit of 1/,
+  ],
+  ["a probe without a question", withMain({ livenessProbe: {} }), /livenessProbe must have exactly one of exec, /],
+  ["containers for debugging", withSpec({ ephemeralContainers: [main] }), /spec\.ephemeralContainers cannot be given/],
+);
 for (const [name, text, expected] of bad) {
   t.test(`readManifest() refuses ${name}`, async (t) => {
     t.throws(() => readManifest(text, "bad.yaml", "file", "n"), expected);
@@ -83,6 +131,36 @@ t.test("ManifestFolder keeps the pods of a file that went bad, and the others", 
   rmSync(join(dir, "b.yaml"));
   await folder.read();
   t.same(names(), ["a-n"]);
+});
+
+t.test("ManifestFolder runs the first of two pods of one name, and names both files", async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "skiff-folder-"));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  let pods: readonly AgentPod[] = [];
+  const troubles: string[] = [];
+  const folder = new ManifestFolder({
+    dir,
+    nodeName: "n",
+    clock: systemClock,
+    log: noLog,
+    onPods: (now) => (pods = now),
+    onTrouble: (message) => troubles.push(message),
+  });
+  writeFileSync(join(dir, "b.yaml"), manifest("web", "busybox:2"));
+  writeFileSync(join(dir, "a.yaml"), manifest("web", "busybox:1"));
+  await folder.read();
+  await folder.read();
+  t.same(
+    pods.map(({ spec }) => spec.containers[0]?.image),
+    ["busybox:1"],
+  );
+  t.same(troubles, [`Cannot run the pod in ${dir}/b.yaml: metadata.name is that of the pod in ${dir}/a.yaml, too`]);
+  rmSync(join(dir, "a.yaml"));
+  await folder.read();
+  t.same(
+    pods.map(({ spec }) => spec.containers[0]?.image),
+    ["busybox:2"],
+  );
 });
 
 t.test("ManifestFolder stops and notices what changes also while it reads", async (t) => {

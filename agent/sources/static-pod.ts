@@ -5,7 +5,8 @@ import { Fault } from "../../plugins/kit/fault.ts";
 import type { Container } from "../../plugins/kit/objects/types.ts";
 import { readYamlDocuments } from "../../plugins/kit/yaml.ts";
 import { defaultPullPolicy } from "../images/reference.ts";
-import { type AgentPod, configAnnotations } from "../pods/agent-pod.ts";
+import { type AgentPod, configAnnotations, podName } from "../pods/agent-pod.ts";
+import { checkPodSpec, namePattern } from "./manifest-check.ts";
 
 export type ManifestSource = "file" | "http";
 
@@ -21,8 +22,6 @@ export function readManifest(text: string, where: string, source: ManifestSource
   return pods;
 }
 
-const namePattern = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
-
 function staticPod(raw: unknown, where: string, source: ManifestSource, nodeName: string): AgentPod {
   const wrong = (field: string, why: string) => new Fault("invalid", `Cannot run the pod in ${where}: ${field} ${why}`);
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) throw wrong("the document", "is not an object");
@@ -37,8 +36,7 @@ function staticPod(raw: unknown, where: string, source: ManifestSource, nodeName
   const name = given.metadata?.["name"];
   if (typeof name !== "string" || !namePattern.test(name))
     throw wrong("metadata.name", "must be a lower case DNS name");
-  const containers = checkContainers(given.spec?.["containers"], "spec.containers", wrong, true);
-  const initContainers = checkContainers(given.spec?.["initContainers"], "spec.initContainers", wrong, false);
+  checkPodSpec(given.spec, wrong);
   const namespace = (given.metadata?.["namespace"] as string | undefined) ?? "default";
   const pod = structuredClone(raw) as AgentPod;
   const hash = createHash("md5")
@@ -65,8 +63,8 @@ function staticPod(raw: unknown, where: string, source: ManifestSource, nodeName
     schedulerName: "default-scheduler",
     ...pod.spec,
     nodeName,
-    containers,
-    ...(initContainers.length > 0 ? { initContainers } : {}),
+    containers: pod.spec.containers.map(defaulted),
+    ...(pod.spec.initContainers ? { initContainers: pod.spec.initContainers.map(defaulted) } : {}),
     // A static pod stays whatever happens to the node.
     tolerations: [...(pod.spec.tolerations ?? []), { operator: "Exists", effect: "NoExecute" }],
   };
@@ -74,31 +72,25 @@ function staticPod(raw: unknown, where: string, source: ManifestSource, nodeName
   return pod;
 }
 
-function checkContainers(
-  raw: unknown,
-  field: string,
-  wrong: (field: string, why: string) => Fault,
-  isRequired: boolean,
-): Container[] {
-  if (raw === undefined && !isRequired) return [];
-  if (!Array.isArray(raw) || (isRequired && raw.length === 0))
-    throw wrong(field, "must be a list with at least one container");
-  return raw.map((item: unknown, index) => {
-    const container = item as Container;
-    const at = `${field}[${index}]`;
-    if (typeof item !== "object" || item === null) throw wrong(at, "is not an object");
-    if (typeof container.name !== "string" || !namePattern.test(container.name))
-      throw wrong(`${at}.name`, "must be a lower case DNS label");
-    if (typeof container.image !== "string" || container.image === "") throw wrong(`${at}.image`, "must name an image");
-    for (const list of ["command", "args", "env", "volumeMounts", "ports"] as const) {
-      if (container[list] !== undefined && !Array.isArray(container[list]))
-        throw wrong(`${at}.${list}`, "must be a list");
-    }
-    return {
-      terminationMessagePath: "/dev/termination-log",
-      terminationMessagePolicy: "File",
-      imagePullPolicy: defaultPullPolicy(container.image),
-      ...container,
-    };
-  });
+function defaulted(container: Container): Container {
+  return {
+    terminationMessagePath: "/dev/termination-log",
+    terminationMessagePolicy: "File",
+    imagePullPolicy: defaultPullPolicy(container.image ?? ""),
+    ...container,
+  };
+}
+
+/** Of two pods of one name only the first runs; `tell` is told of the other. */
+export function withoutNamesakes(
+  pods: readonly { readonly pod: AgentPod; readonly where: string }[],
+  tell: (message: string) => void,
+): AgentPod[] {
+  const first = new Map<string, { pod: AgentPod; where: string }>();
+  for (const { pod, where } of pods) {
+    const known = first.get(podName(pod));
+    if (known) tell(`Cannot run the pod in ${where}: metadata.name is that of the pod in ${known.where}, too`);
+    else first.set(podName(pod), { pod, where });
+  }
+  return [...first.values()].map(({ pod }) => pod);
 }
