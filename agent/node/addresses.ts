@@ -4,9 +4,9 @@ import type { Clock } from "../../plugins/kit/clock.ts";
 import { nodeAddresses } from "../../plugins/kit/net/own-addresses.ts";
 
 // Every pod's interface is in the list that must be read; addresses seldom change.
-const keptMs = 2_000;
+const keptMs = 5_000;
 
-/** The same, read at most every two seconds: statuses of pods ask for it all the time. */
+/** The same, read at most every five seconds: statuses of pods ask for it all the time. */
 export function rememberedAddresses(configured: readonly string[], clock: Clock): () => readonly string[] {
   let known: readonly string[] = [];
   let readAt = Number.NEGATIVE_INFINITY;
@@ -18,7 +18,7 @@ export function rememberedAddresses(configured: readonly string[], clock: Clock)
   };
 }
 
-const lookMs = 5_000;
+const lookMs = 10_000;
 
 /** Tells when the answer is another than before; returns what ends it. */
 export function onAddressChange(addresses: () => readonly string[], clock: Clock, then: () => void): () => void {

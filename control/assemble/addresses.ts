@@ -1,7 +1,7 @@
 // Where this server may be reached, now and after its machine's addresses have changed.
 
 import type { Clock } from "../../plugins/kit/clock.ts";
-import { nodeAddresses, reachableAddresses } from "../../plugins/kit/net/own-addresses.ts";
+import { findAddresses } from "../../plugins/kit/net/own-addresses.ts";
 
 export interface ServerAddresses {
   /** The one that pods and nodes are told. */
@@ -9,11 +9,7 @@ export interface ServerAddresses {
   readonly all: readonly string[];
 }
 
-export interface FoundAddresses {
-  /** Those that the machine is known by, the first of them before all others. */
-  readonly own: readonly string[];
-  readonly all: readonly string[];
-}
+type FoundAddresses = ReturnType<typeof findAddresses>;
 
 /** `nodeIp` is as an agent takes it: one address, or one of each family with a comma between. */
 export function serverAddresses(nodeIp: unknown, found: FoundAddresses = findAddresses()): ServerAddresses {
@@ -25,11 +21,7 @@ export function serverAddresses(nodeIp: unknown, found: FoundAddresses = findAdd
   return { address: all[0] ?? "127.0.0.1", all };
 }
 
-function findAddresses(): FoundAddresses {
-  return { own: nodeAddresses([]), all: reachableAddresses() };
-}
-
-const lookMs = 5_000;
+const lookMs = 10_000;
 
 /** The addresses as they were when last looked for. A machine that has lost all of them is still known by the last. */
 export class OwnAddresses {

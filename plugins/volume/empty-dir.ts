@@ -2,7 +2,7 @@
 
 import { chmodSync, chownSync, mkdirSync, statSync } from "node:fs";
 import type { Plugin } from "../kit/plugin.ts";
-import { isMountPoint, mount, mountFlags } from "../kit/platform/mount.ts";
+import { isLocalMountPoint, mount, mountFlags } from "../kit/platform/mount.ts";
 import { parseQuantity, quantityValue } from "../kit/quantity.ts";
 import { type VolumePlugin, volumeKind } from "../kit/volume.ts";
 import { applyGroup } from "./ownership.ts";
@@ -21,7 +21,7 @@ const volume: VolumePlugin = {
       mkdirSync(path, { recursive: true });
       const [, size] = medium.split("-");
       const pageSize = size ? `pagesize=${size.replace(/i$/, "")}` : null;
-      if (!isMountPoint(path)) mount("nodev", path, "hugetlbfs", mountFlags.noSuid | mountFlags.noDev, pageSize);
+      if (!isLocalMountPoint(path)) mount("nodev", path, "hugetlbfs", mountFlags.noSuid | mountFlags.noDev, pageSize);
     } else {
       mkdirSync(path, { recursive: true });
     }

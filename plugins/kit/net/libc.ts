@@ -47,6 +47,7 @@ export interface Libc {
   mount(source: string, target: string, type: string | null, flags: number, data: string | null): number;
   umount2(target: string, flags: number): number;
   flock: SlowCall<[number, number]>;
+  statx(dir: number, path: string, flags: number, mask: number, into: Uint8Array): number;
   pthread_sigmask(how: number, set: Uint8Array, old: Uint8Array | null): number;
 }
 
@@ -70,6 +71,7 @@ export function libc(): Libc {
     mount: library.func("int mount(const char *, const char *, const char *, unsigned long, const char *)"),
     umount2: library.func("int umount2(const char *, int)"),
     flock: library.func("int flock(int, int)") as unknown as Libc["flock"],
+    statx: library.func("int statx(int, const char *, int, unsigned int, _Out_ uint8_t *)"),
     pthread_sigmask: library.func("int pthread_sigmask(int, const uint8_t *, _Out_ uint8_t *)"),
   };
   return loaded;

@@ -19,11 +19,19 @@ const hostAddressSources: AddressSources = {
   routes6: () => readOrNothing("/proc/net/ipv6_route"),
 };
 
+/** Those that the machine is known by, the first of them before all others; and every one that others may reach it by. */
+export function findAddresses(): { readonly own: readonly string[]; readonly all: readonly string[] } {
+  // Every pod has an interface in the list: it is read once.
+  const interfaces = networkInterfaces();
+  const own = nodeAddresses([], { ...hostAddressSources, interfaces: () => interfaces });
+  return { own, all: reachableAddresses(interfaces) };
+}
+
 /** Of pods and of software that runs them: nobody comes in by those. */
 const ofPods = /^(lo|docker|veth|cni|skiff|flannel|kube|vxlan)/;
 
 /** Every address that others may reach this machine by. */
-export function reachableAddresses(interfaces: Interfaces = networkInterfaces()): string[] {
+export function reachableAddresses(interfaces: Interfaces): string[] {
   return Object.entries(interfaces)
     .filter(([name]) => !ofPods.test(name))
     .flatMap(([, entries]) => entries ?? [])

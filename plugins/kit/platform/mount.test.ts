@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { closeHandle, isMountPoint, mount, mountFlags, openBeneath, unmount } from "./mount.ts";
+import { closeHandle, isLocalMountPoint, isMountPoint, mount, mountFlags, openBeneath, unmount } from "./mount.ts";
 
 function temporary(t: { teardown(then: () => void): void }): string {
   const dir = mkdtempSync(join(tmpdir(), "skiff-mount-"));
@@ -18,9 +18,17 @@ t.test("mount() and unmount() work on paths with spaces, and unmount() may be ca
   mkdirSync(dir);
   mount("tmpfs", dir, "tmpfs", mountFlags.noSuid, "size=64k");
   t.ok(isMountPoint(dir));
+  t.ok(isLocalMountPoint(dir));
+  mkdirSync(join(dir, "below"));
+  t.notOk(isLocalMountPoint(join(dir, "below")));
+  mount(join(dir, "below"), join(dir, "below"), null, mountFlags.bind);
+  t.ok(isLocalMountPoint(join(dir, "below")), "also of a bind on the same file system");
+  unmount(join(dir, "below"));
   unmount(dir);
   t.notOk(isMountPoint(dir));
+  t.notOk(isLocalMountPoint(dir));
   unmount(dir);
+  t.notOk(isLocalMountPoint(join(dir, "absent")));
 });
 
 t.test("openBeneath() follows links inside and refuses every way out", async (t) => {

@@ -56,6 +56,31 @@ export function isMountPoint(path: string): boolean {
   return mountsBelow(path).includes(path);
 }
 
+const statxBytes = 256;
+const attributesAt = 8;
+const attributesKnownAt = 56;
+const mountRoot = 0x2000n;
+const here = -100;
+const noFollow = 0x100;
+const noAutomount = 0x800;
+
+/**
+ * The same where only what lies on this machine can be mounted, such as memory: it asks about the path alone, while the kernel's list grows
+ * with every pod. Not for volumes of others: a server that is gone would hold up the whole process.
+ */
+export function isLocalMountPoint(path: string): boolean {
+  const answer = new Uint8Array(statxBytes);
+  if (libc().statx(here, path, noFollow | noAutomount, 0, answer) < 0) {
+    const number = koffi.errno();
+    if (number === ENOENT) return false;
+    throw systemFault(`Cannot look at ${path}`, number);
+  }
+  const view = new DataView(answer.buffer);
+  // Kernels before 5.8 do not say.
+  if ((view.getBigUint64(attributesKnownAt, true) & mountRoot) === 0n) return isMountPoint(path);
+  return (view.getBigUint64(attributesAt, true) & mountRoot) !== 0n;
+}
+
 /** The kernel writes spaces and the like as octal escapes. */
 function unescape(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
