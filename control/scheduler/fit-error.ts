@@ -20,14 +20,13 @@ export function describeFit(error: Pick<FitError, "nodeCount" | "countByReason" 
   return reasons.length === 0 ? `${head}.` : `${head}: ${reasons.join(", ")}.`;
 }
 
-/** The second half of the sentence: why taking other pods away would not help either. */
+/** Why taking other pods away would not help either. */
 export function describePreemption(error: Pick<FitError, "nodeCount" | "finalNodes">): string {
-  if (error.nodeCount === 0) return "";
   const unhelpful = error.finalNodes.size;
   const without = error.nodeCount - unhelpful;
   const parts = [
     ...(without > 0 ? [`${without} No preemption victims found for incoming pod`] : []),
     ...(unhelpful > 0 ? [`${unhelpful} Preemption is not helpful for scheduling`] : []),
   ];
-  return ` preemption: 0/${error.nodeCount} nodes are available: ${parts.join(", ")}.`;
+  return `0/${error.nodeCount} nodes are available: ${parts.join(", ")}.`;
 }

@@ -46,7 +46,7 @@ export function isLower(pod: Pod, than: Pod): boolean {
   return priorityOf(pod) < priorityOf(than);
 }
 
-function mayPreempt(pod: Pod): boolean {
+export function mayPreempt(pod: Pod): boolean {
   return pod.spec?.preemptionPolicy !== "Never";
 }
 

@@ -3,7 +3,6 @@
 
 import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import { resources } from "../../plugins/kit/objects/resources.ts";
 import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
@@ -11,7 +10,9 @@ import type { WakeEvent } from "../../plugins/kit/scheduling.ts";
 import type { ControllerContext } from "../manager/contract.ts";
 import { decide } from "./decide.ts";
 import { describeFit, describePreemption, type FitError } from "./fit-error.ts";
-import { type DisruptionBudget, isLower, planPreemption, type Preemption } from "./preemption.ts";
+import { Nominations } from "./nominations.ts";
+import { PodWrites } from "./pod-writes.ts";
+import { type DisruptionBudget, mayPreempt, planPreemption, type Preemption } from "./preemption.ts";
 import type { Profile } from "./profile.ts";
 import { SchedulerMeters } from "./scheduler-meters.ts";
 import { isGated, podKey, type QueuedPod, SchedulingQueue } from "./scheduling-queue.ts";
@@ -26,6 +27,13 @@ export interface SchedulerOptions {
   readonly meters?: SchedulerMeters;
 }
 
+/** Why nobody has to go for a pod. */
+interface NoPreemption {
+  readonly why: string;
+  /** Where the pod was promised room, it still is. */
+  readonly keepsPromise?: boolean;
+}
+
 /** How long decisions may follow each other before other work of the process gets its turn. */
 const turnMs = 5;
 
@@ -38,8 +46,8 @@ export class Scheduler {
   readonly #snapshot: Snapshot;
   readonly #random: () => number;
   readonly #meters: SchedulerMeters;
-  /** Pods that victims make room for, and where. */
-  readonly #nominated = new Map<string, { pod: Pod; nodeName: string }>();
+  readonly #nominations: Nominations;
+  readonly #writes: PodWrites;
   #startAt = 0;
 
   constructor(options: SchedulerOptions) {
@@ -49,6 +57,8 @@ export class Scheduler {
     this.#profiles = new Map(options.profiles.map((profile) => [profile.schedulerName, profile]));
     this.#queue = new SchedulingQueue({ clock: this.#clock });
     this.#snapshot = new Snapshot(clusterListers(options.context.informers));
+    this.#nominations = new Nominations(this.#snapshot);
+    this.#writes = new PodWrites(options.context);
     this.#random = options.random ?? Math.random;
     this.#meters = options.meters ?? new SchedulerMeters();
   }
@@ -91,7 +101,7 @@ export class Scheduler {
     this.#startAt = (this.#startAt + decision.lookedAt) % Math.max(1, this.#snapshot.nodes.length);
     if ("fitError" in decision) return void this.#refuse(entry, profile, decision.fitError, call);
     this.#snapshot.assume(pod, decision.node.name);
-    this.#nominated.delete(pod.metadata.uid ?? "");
+    this.#nominations.delete(pod.metadata.uid ?? "");
     void this.#bind(entry, profile, decision.node.node, call);
   }
 
@@ -139,19 +149,26 @@ export class Scheduler {
 
   async #refuse(entry: QueuedPod, profile: Profile, fitError: FitError, call: Call): Promise<void> {
     this.#count(entry, profile, "unschedulable");
+    const { pod } = entry;
     const wakesOn = new Set<WakeEvent>(
       profile.filters.filter((filter) => fitError.plugins.has(filter.name)).flatMap((filter) => filter.retryOn),
     );
     if (fitError.nodeCount === 0) wakesOn.add("Node/Add");
     try {
-      const preemption = this.#planPreemption(entry.pod, profile, fitError);
-      const message = preemption ? describeFit(fitError) : `${describeFit(fitError)}${describePreemption(fitError)}`;
-      this.#context.events.event(entry.pod, "Warning", "FailedScheduling", message);
-      await this.#setUnschedulable(entry.pod, message, preemption?.nodeName, call);
+      const plan = this.#planPreemption(pod, profile, fitError);
+      const preemption = "victims" in plan ? plan : undefined;
+      const tail = "why" in plan && fitError.nodeCount > 0 ? ` preemption: ${plan.why}` : "";
+      const message = `${describeFit(fitError)}${tail}`;
+      this.#context.events.event(pod, "Warning", "FailedScheduling", message);
+      await this.#writes.unschedulable(pod, message, preemption?.nodeName ?? this.#takenBack(pod, plan), call);
       if (preemption) {
         wakesOn.add("Pod/Delete");
         this.#meters.preempted(preemption.victims.length);
-        await this.#evictVictims(entry.pod, preemption, call);
+        await this.#writes.evict(pod, preemption, call);
+        for (const other of this.#nominations.lowerOn(preemption.nodeName, pod)) {
+          this.#nominations.delete(other.metadata.uid ?? "");
+          await this.#writes.takeBackPromise(other, call);
+        }
       }
     } catch (error) {
       // Whatever did not work is tried again with the pod's next attempt.
@@ -161,102 +178,33 @@ export class Scheduler {
     }
   }
 
-  #planPreemption(pod: Pod, profile: Profile, fitError: FitError): Preemption | undefined {
-    const nominated = this.#nominated.get(pod.metadata.uid ?? "");
-    // Victims of an earlier attempt may still be on their way out: let them go before others are asked to.
-    const going =
-      nominated &&
-      this.#snapshot
-        .node(nominated.nodeName)
-        ?.pods.some((other) => isLower(other, pod) && other.metadata.deletionTimestamp);
-    if (going) return undefined;
+  #planPreemption(pod: Pod, profile: Profile, fitError: FitError): Preemption | NoPreemption {
+    if (!mayPreempt(pod)) return { why: "not eligible due to preemptionPolicy=Never.", keepsPromise: true };
+    const promised = this.#nominations.nodeFor(pod);
+    // Let victims of an earlier attempt go before others are asked to, unless that node will never do.
+    if (promised !== undefined && !fitError.finalNodes.has(promised) && this.#nominations.hasLeavingVictims(pod))
+      return { why: "not eligible due to a terminating pod on the nominated node.", keepsPromise: true };
     const budgets = this.#snapshot.list<DisruptionBudget>("poddisruptionbudgets");
     // Room that others are promised is not promised twice.
-    const preemption = this.#withPromised(pod, () =>
+    const preemption = this.#nominations.inPlace(pod, () =>
       planPreemption(pod, this.#snapshot, profile, fitError, budgets, this.#startAt),
     );
-    if (preemption) this.#nominated.set(pod.metadata.uid ?? "", { pod, nodeName: preemption.nodeName });
+    if (!preemption) return { why: describePreemption(fitError) };
+    this.#nominations.set(pod, preemption.nodeName);
     return preemption;
   }
 
-  async #evictVictims(pod: Pod, { nodeName, victims }: Preemption, call: Call): Promise<void> {
-    const preemptor = pod.metadata.uid ?? "";
-    for (const victim of victims) {
-      const { namespace = "", name = "", uid = "" } = victim.metadata;
-      const condition = {
-        type: "DisruptionTarget",
-        status: "True",
-        reason: "PreemptionByScheduler",
-        message: `${pod.spec?.schedulerName}: preempting to accommodate a higher priority pod`,
-        lastTransitionTime: this.#stamp(),
-      };
-      try {
-        const body = { metadata: { uid }, status: { conditions: [condition] } };
-        await this.#context.client.patch(
-          resources.pods,
-          { namespace, name, subresource: "status" },
-          { type: "strategic", body },
-          call,
-        );
-        await this.#context.client.delete(resources.pods, { namespace, name }, call, { preconditions: { uid } });
-        this.#context.events.event(victim, "Normal", "Preempted", `Preempted by pod ${preemptor} on node ${nodeName}`);
-      } catch (error) {
-        if (!isFault(error, "not-found", "conflict")) throw error;
-      }
-    }
+  /** Null when the pod had a promise that nothing will come of: its room is for others again. */
+  #takenBack(pod: Pod, plan: Preemption | NoPreemption): null | undefined {
+    if ("victims" in plan || plan.keepsPromise || !this.#nominations.delete(pod.metadata.uid ?? "")) return undefined;
+    this.#queue.wake("Pod/Delete");
+    return null;
   }
 
   #decide(pod: Pod, profile: Profile): ReturnType<typeof decide> {
-    const promised = this.#nominated.get(pod.metadata.uid ?? "")?.nodeName ?? pod.status?.nominatedNodeName;
+    const promised = this.#nominations.nodeFor(pod);
     const options = { startAt: this.#startAt, random: this.#random, ...(promised ? { first: promised } : {}) };
-    return this.#withPromised(pod, () => decide(pod, this.#snapshot, profile, options));
-  }
-
-  /** Looks at the snapshot with the pods that were promised room elsewhere in their place, unless they matter less. */
-  #withPromised<T>(pod: Pod, look: () => T): T {
-    if (this.#nominated.size === 0) return look();
-    const promised = [...this.#nominated.values()].filter(
-      (other) =>
-        other.pod.metadata.uid !== pod.metadata.uid &&
-        !isLower(other.pod, pod) &&
-        !this.#snapshot.isAssumed(other.pod.metadata.uid ?? ""),
-    );
-    for (const other of promised) this.#snapshot.assume(other.pod, other.nodeName);
-    try {
-      return look();
-    } finally {
-      for (const other of promised) this.#snapshot.forget(other.pod.metadata.uid ?? "");
-    }
-  }
-
-  #stamp(): string {
-    return new Date(this.#clock.now()).toISOString().replace(/\.\d+Z/, "Z");
-  }
-
-  async #setUnschedulable(pod: Pod, message: string, nominated: string | undefined, call: Call): Promise<void> {
-    const known = pod.status?.conditions?.find((condition) => condition.type === "PodScheduled");
-    const isKnown = known?.status === "False" && known.reason === "Unschedulable" && known.message === message;
-    if (isKnown && (!nominated || nominated === pod.status?.nominatedNodeName)) return;
-    const condition = {
-      type: "PodScheduled",
-      status: "False",
-      reason: "Unschedulable",
-      message,
-      lastTransitionTime: known?.status === "False" ? known.lastTransitionTime : this.#stamp(),
-    };
-    const { namespace = "", name = "" } = pod.metadata;
-    await this.#context.client.patch(
-      resources.pods,
-      { namespace, name, subresource: "status" },
-      {
-        type: "strategic",
-        body: {
-          metadata: { uid: pod.metadata.uid },
-          status: { conditions: [condition], ...(nominated ? { nominatedNodeName: nominated } : {}) },
-        },
-      },
-      call,
-    );
+    return this.#nominations.inPlace(pod, () => decide(pod, this.#snapshot, profile, options));
   }
 
   /** Subscribes to everything that matters, and resolves when the first picture is complete. */
@@ -287,7 +235,7 @@ export class Scheduler {
     const uid = pod.metadata.uid ?? "";
     if (type === "delete") {
       this.#snapshot.removePod(uid);
-      this.#nominated.delete(uid);
+      this.#nominations.delete(uid);
       this.#queue.remove(podKey(pod));
       this.#queue.wake("Pod/Delete");
     } else if (pod.spec?.nodeName) {
@@ -298,10 +246,7 @@ export class Scheduler {
     } else if (pod.metadata.deletionTimestamp || pod.status?.phase === "Failed") {
       this.#queue.remove(podKey(pod));
     } else if (this.#profiles.has(pod.spec?.schedulerName ?? "")) {
-      const { nominatedNodeName } = pod.status ?? {};
-      // A promise that an earlier scheduler made still holds.
-      if (nominatedNodeName && !this.#nominated.has(uid))
-        this.#nominated.set(uid, { pod, nodeName: nominatedNodeName });
+      this.#nominations.learn(pod);
       this.#queue.add(pod);
       if (isGated(pod)) this.#log.debug({ pod: podKey(pod) }, "pod is held by scheduling gates");
     }

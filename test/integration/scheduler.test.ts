@@ -161,3 +161,57 @@ t.test("Scheduler keeps a promise that it reads from the pod, as after a restart
   await client.delete(resources.pods, { namespace: "default", name: "low" }, uninterrupted, { gracePeriodSeconds: 0 });
   await until("the large one to get it", async () => (await get("high")).spec?.nodeName === "a");
 });
+
+t.test("Scheduler says why a pod that may not preempt waits", async (t) => {
+  const { addNode, addPod, get } = await cluster(t);
+  await addNode("a", "1");
+  await addPod("low", { ...requesting("1"), priority: 1 });
+  await until("the first to be bound", async () => (await get("low")).spec?.nodeName === "a");
+  await addPod("meek", { ...requesting("1"), priority: 100, preemptionPolicy: "Never" });
+  const told = await until("it to be told", async () =>
+    (await get("meek")).status?.conditions?.find(({ reason }) => reason === "Unschedulable"),
+  );
+  t.equal(
+    told.message,
+    "0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never.",
+  );
+});
+
+t.test("Scheduler takes a promise back when a more important pod gets the room", async (t) => {
+  const { client, addNode, addPod, get } = await cluster(t);
+  await addNode("a", "1");
+  await addPod("low", { ...requesting("1"), priority: 1 });
+  await until("the first to be bound", async () => (await get("low")).spec?.nodeName === "a");
+  await addPod("high", { ...requesting("1"), priority: 100 });
+  await until("a promise", async () => (await get("high")).status?.nominatedNodeName === "a");
+  await addPod("higher", { ...requesting("1"), priority: 1000 });
+  await until("the promise to be another's", async () => (await get("higher")).status?.nominatedNodeName === "a");
+  await until("the first promise to be taken back", async () => !(await get("high")).status?.nominatedNodeName);
+  await client.delete(resources.pods, { namespace: "default", name: "low" }, uninterrupted, { gracePeriodSeconds: 0 });
+  await until("the most important one to get the room", async () => (await get("higher")).spec?.nodeName === "a");
+});
+
+t.test("Scheduler gives room to others when nothing comes of a promise", async (t) => {
+  const { client, addNode, addPod, get } = await cluster(t);
+  await addNode("a", "2");
+  await addNode("b", "1");
+  await addPod("guest", { ...requesting("1"), priority: 1, nodeSelector: { "kubernetes.io/hostname": "b" } });
+  await until("the guest to be bound", async () => (await get("guest")).spec?.nodeName === "b");
+  await addPod("large", { ...requesting("3"), priority: 100 });
+  const refused = async (name: string) =>
+    (await get(name)).status?.conditions?.some(({ reason }) => reason === "Unschedulable");
+  await until("the large one to wait", () => refused("large"));
+  const at = { namespace: "default", name: "large", subresource: "status" };
+  await client.patch(
+    resources.pods,
+    at,
+    { type: "merge", body: { status: { nominatedNodeName: "a" } } },
+    uninterrupted,
+  );
+  await addPod("small", { ...requesting("1"), priority: 50 });
+  await until("the small one to find the room promised", () => refused("small"));
+  // Any change of a node makes the large one try again: it will never fit, so that its promise is void.
+  await addNode("c", "1m");
+  await until("the promise to be taken back", async () => !(await get("large")).status?.nominatedNodeName);
+  await until("the small one to get the room", async () => (await get("small")).spec?.nodeName === "a");
+});
