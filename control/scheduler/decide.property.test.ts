@@ -163,9 +163,11 @@ function scoreOf(
 ) {
   const gib = 1024 ** 3;
   const here = nodes[at] as NodeCase;
-  const cpu = placed.filter((other) => other.at === at).reduce((sum, other) => sum + other.of.cpu * 1000, 0);
-  const share = Math.min(1, (cpu + (of.cpu * 1000 || 100)) / (here.cpu * 1000));
-  const memoryShare = (200 * 1024 ** 2) / (4 * gib);
+  const all = [...placed.filter((other) => other.at === at).map((other) => other.of), of];
+  // A container that asks for none counts for 100m and 200 MiB.
+  const cpu = all.reduce((sum, one) => sum + (one.cpu * 1000 || 100), 0);
+  const share = Math.min(1, cpu / (here.cpu * 1000));
+  const memoryShare = Math.min(1, (all.length * 200 * 1024 ** 2) / (4 * gib));
   const free = Math.floor((Math.floor((1 - share) * 100) + Math.floor((1 - memoryShare) * 100)) / 2);
   const likes = of.prefersDisk && here.disk === of.prefersDisk ? 100 : 0;
   const isTainted = (index: number) => {

@@ -1,10 +1,16 @@
 // One node of the scheduler's snapshot: its pods and their sums, kept up to date pod by pod.
 
 import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
-import { amountsOf, podRequests } from "../../plugins/kit/pod-requests.ts";
+import { amountsOf, podRequests, podWeight } from "../../plugins/kit/pod-requests.ts";
 import type { Amounts, NodeView } from "../../plugins/kit/scheduling.ts";
 
 const cpuAndMemory = ["cpu", "memory"];
+
+const onePod: Amounts = new Map([["pods", 1]]);
+
+function change(amounts: Map<string, number>, by: Amounts, sign: 1 | -1): void {
+  for (const [resource, amount] of by) amounts.set(resource, (amounts.get(resource) ?? 0) + sign * amount);
+}
 
 function hostPortsOf(pod: Pod): string[] {
   return (pod.spec?.containers ?? []).flatMap((container) =>
@@ -22,6 +28,7 @@ export class NodeInfo implements NodeView {
   #affine: Pod[] | undefined;
   #antiAffine: Pod[] | undefined;
   #requested = new Map<string, number>();
+  #weight = new Map<string, number>();
   #allocatable: Amounts = new Map();
   #hostPorts: Set<string> | undefined;
   #images: ReadonlyMap<string, number> = new Map();
@@ -63,6 +70,10 @@ export class NodeInfo implements NodeView {
 
   get requested(): Amounts {
     return this.#requested;
+  }
+
+  get weight(): Amounts {
+    return this.#weight;
   }
 
   get allocatable(): Amounts {
@@ -117,17 +128,15 @@ export class NodeInfo implements NodeView {
     copy.#images = this.#images;
     copy.#podsByUid = new Map(this.#podsByUid);
     copy.#requested = new Map(this.#requested);
+    copy.#weight = new Map(this.#weight);
     return copy;
   }
 
   #count(pod: Pod, sign: 1 | -1): void {
-    for (const [resource, amount] of podRequests(pod)) this.#change(resource, sign * amount);
-    this.#change("pods", sign);
+    change(this.#requested, podRequests(pod), sign);
+    change(this.#requested, onePod, sign);
+    change(this.#weight, podWeight(pod), sign);
     for (const resource of cpuAndMemory) if (!this.#requested.has(resource)) this.#requested.set(resource, 0);
-  }
-
-  #change(resource: string, by: number): void {
-    this.#requested.set(resource, (this.#requested.get(resource) ?? 0) + by);
   }
 
   #forgetDerived(): void {

@@ -12,6 +12,7 @@ export const wakingResources: readonly ResourceRef[] = [
   resources.csinodes,
   resources.csidrivers,
   resources.csistoragecapacities,
+  resources.volumeattachments,
   resources.services,
   resources.namespaces,
 ];
@@ -26,7 +27,6 @@ const listedRefs = new Map<string, ResourceRef>(
     resources.statefulsets,
     resources.poddisruptionbudgets,
     resources.priorityclasses,
-    resources.volumeattachments,
   ].map((ref) => [ref.plural, ref]),
 );
 

@@ -128,3 +128,23 @@ t.test("volume filters lead pods to where their volumes are or can be", async (t
   t.equal(where("fits-none"), "0/2 nodes are available: 2 node(s) did not have enough free storage.");
   t.match(where("dynamic"), /^[ab]$/, "it can be made anywhere");
 });
+
+t.test("NodeVolumeLimits counts what is attached, used or not, and nothing twice", async (t) => {
+  const csi = (name: string) => volume(name, { csi: { driver: "csi.example", volumeHandle: name } });
+  const attached = (name: string) => ({
+    metadata: { name },
+    spec: { attacher: "csi.example", nodeName: "a", source: { persistentVolumeName: name } },
+  });
+  const cluster = (count: number, volumeattachments: object[]) =>
+    snapshot([node("a")], [[using("other", "used"), "a"]], {
+      persistentvolumeclaims: ["used", "mine"].map((name) => claim(name, { volumeName: name }, true)),
+      persistentvolumes: ["used", "mine", "leaving"].map(csi),
+      csinodes: [{ metadata: { name: "a" }, spec: { drivers: [{ name: "csi.example", allocatable: { count } }] } }],
+      volumeattachments,
+    });
+  const fits = (there: ReturnType<typeof cluster>) =>
+    "node" in decide(using("p", "mine"), there, profile, { startAt: 0, random: Math.random });
+  t.equal(fits(cluster(2, [attached("used")])), true, "the other's is counted once");
+  t.equal(fits(cluster(2, [attached("used"), attached("leaving")])), false, "one on its way out takes a place");
+  t.equal(fits(cluster(2, [attached("used"), attached("mine")])), true, "its own is there already");
+});

@@ -17,11 +17,16 @@ export function isRestartableInit(container: Container): boolean {
 
 /**
  * Containers and sidecars together, or the hungriest moment of initialisation (the largest init container beside the sidecars started
- * before it), whichever is more; what the pod as a whole declares stands instead; with the overhead.
+ * before it), whichever is more; what the pod as a whole declares stands instead; with the overhead. `usual` is what a container
+ * counts for that does not say.
  */
-export function podQuantities(spec: PodSpec, field: "requests" | "limits"): Amounts {
+export function podQuantities(
+  spec: PodSpec,
+  field: "requests" | "limits",
+  usual: Readonly<Record<string, string>> = {},
+): Amounts {
   const read = (resources: { requests?: unknown; limits?: unknown } | undefined) =>
-    amountsFor(resources?.[field] as Record<string, string> | undefined);
+    amountsFor({ ...usual, ...(resources?.[field] as Record<string, string> | undefined) });
   const total: Amounts = new Map();
   for (const container of spec.containers ?? []) add(total, read(container.resources));
   const sidecars: Amounts = new Map();
@@ -38,8 +43,8 @@ export function podQuantities(spec: PodSpec, field: "requests" | "limits"): Amou
     }
   }
   raise(total, initial);
-  for (const [name, amount] of read((spec as { resources?: Container["resources"] }).resources))
-    total.set(name, amount);
+  const whole = (spec as { resources?: Container["resources"] }).resources?.[field];
+  for (const [name, amount] of amountsFor(whole as Record<string, string> | undefined)) total.set(name, amount);
   for (const [name, amount] of amountsFor(spec.overhead as Record<string, string> | undefined)) {
     if (field === "requests" || total.has(name)) add(total, new Map([[name, amount]]));
   }

@@ -30,6 +30,20 @@ export function podRequests(pod: Pod): ReadonlyMap<string, number> {
   return requests;
 }
 
+/** What a container counts for when nodes are compared though it asks for nothing, as upstream has it. */
+const usualRequests = { cpu: "100m", memory: "200Mi" };
+const weightsByPod = new WeakMap<Pod, ReadonlyMap<string, number>>();
+
+/** The same for comparing nodes: containers that ask for no CPU or memory still count for some, or nodes full of them would look empty. */
+export function podWeight(pod: Pod): ReadonlyMap<string, number> {
+  let weight = weightsByPod.get(pod);
+  if (!weight) {
+    weight = pod.spec ? numbersOf(podQuantities(pod.spec, "requests", usualRequests)) : new Map();
+    weightsByPod.set(pod, weight);
+  }
+  return weight;
+}
+
 /** Done for good: neither runs nor will run, so it holds no resources. */
 export function isTerminal(pod: Pod): boolean {
   return pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";

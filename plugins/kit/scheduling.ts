@@ -16,6 +16,8 @@ export interface NodeView {
   readonly node: Node;
   readonly pods: readonly Pod[];
   readonly requested: Amounts;
+  /** The same, with what containers count for that ask for no CPU or memory: for comparing nodes, never for what fits. */
+  readonly weight: Amounts;
   readonly allocatable: Amounts;
   /** The pods among `pods` that have inter-pod affinity, or anti-affinity, of their own. */
   readonly podsWithAffinity: readonly Pod[];

@@ -13,9 +13,10 @@ const score: ScorePlugin = {
     // A pod that asks for nothing moves no share.
     return wanted.size === 0 ? skip : wanted;
   },
-  score(_pod, node, wanted) {
-    const cpu = shareWith(node, wanted as Amounts, "cpu");
-    const memory = shareWith(node, wanted as Amounts, "memory");
+  score(_pod, { allocatable, requested }, wanted) {
+    const shares = { allocatable, taken: requested };
+    const cpu = shareWith(shares, wanted as Amounts, "cpu");
+    const memory = shareWith(shares, wanted as Amounts, "memory");
     if (cpu < 0 || memory < 0) return cpu < 0 && memory < 0 ? 0 : 100;
     // The standard deviation of two is half of what is between them.
     return Math.floor((1 - Math.abs(cpu - memory) / 2) * 100);

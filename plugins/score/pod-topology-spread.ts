@@ -2,7 +2,7 @@
 // Pods of a service, replica set or stateful set that set none are spread over nodes and zones all the same.
 
 import { controllerSelector } from "../kit/objects/pod-controllers.ts";
-import type { Pod } from "../kit/objects/types.ts";
+import type { Node, Pod } from "../kit/objects/types.ts";
 import { countByDomain, type SpreadConstraint, spreadConstraints } from "../kit/objects/topology-spread.ts";
 import type { Plugin } from "../kit/plugin.ts";
 import { type ClusterView, type ScorePlugin, scoreKind, skip } from "../kit/scheduling.ts";
@@ -39,11 +39,18 @@ const score: ScorePlugin = {
       feasible.some(({ node }) => node.metadata.labels?.[constraint.topologyKey]),
     );
     if (present.length === 0) return skip;
+    // Where the pod asks by itself, a node that lacks one of the keys takes no part at all.
+    const takesPart = (node: Node) =>
+      isDefault || constraints.every(({ topologyKey }) => node.metadata.labels?.[topologyKey] !== undefined);
     return {
       isDefault,
       counted: present.map((constraint): Counted => {
-        const byDomain = countByDomain(constraint, pod, cluster);
-        return { constraint, byDomain, weight: Math.log(byDomain.size + 2) };
+        const byDomain = countByDomain(constraint, pod, cluster, takesPart);
+        const domains = new Set(
+          feasible.flatMap(({ node }) => (takesPart(node) ? [node.metadata.labels?.[constraint.topologyKey]] : [])),
+        );
+        domains.delete(undefined);
+        return { constraint, byDomain, weight: Math.log(domains.size + 2) };
       }),
     };
   },

@@ -42,8 +42,13 @@ t.test("LeastAllocated and MostAllocated judge the same shares from opposite sid
   t.same(points(named("LeastAllocated"), small, pair, [[big, "used"]]), [0, 75]);
   t.same(points(named("MostAllocated"), small, pair, [[big, "used"]]), [100, 25]);
   const nothing = pod("nothing");
-  const [used = 0, free = 0] = points(named("LeastAllocated"), nothing, pair, [[nothing, "used"]]) ?? [];
-  t.ok(free >= used, "a pod that asks for nothing counts a little");
+  const two = pod("two", { containers: ["c", "d"].map((name) => ({ name, image: "i" })) });
+  // 100m of 4 cores and 200 MiB of 4 GiB for each container.
+  t.same(
+    points(named("LeastAllocated"), nothing, pair, [[two, "used"]]),
+    [88, 96],
+    "who asks for nothing counts a little",
+  );
 });
 
 t.test("BalancedAllocation prefers nodes whose CPU and memory fill alike", async (t) => {
@@ -109,4 +114,30 @@ t.test("NodeLabelPreference asks for a label or for its absence, in profiles tha
   t.same(points(presence(true), pod("p"), nodes), [100, 0]);
   t.same(points(presence(false), pod("p"), nodes), [0, 100]);
   t.throws(() => plugin.withArguments?.({ labels: "rack" }, "here"), { code: "invalid" });
+});
+
+t.test("PodTopologySpread weighs a key by its values among the nodes that are left", async (t) => {
+  const web = { app: "web" };
+  const constraint = (topologyKey: string) => ({
+    maxSkew: 1,
+    topologyKey,
+    whenUnsatisfiable: "ScheduleAnyway",
+    labelSelector: { matchLabels: web },
+  });
+  const incoming = pod("new", { topologySpreadConstraints: [constraint("zone"), constraint("rack")] }, web);
+  const nodes = [
+    node("a", { zone: "east", rack: "1" }),
+    node("b", { zone: "west", rack: "2" }),
+    node("c", { zone: "west" }),
+  ];
+  const at = (name: string) => pod(`on-${name}`, {}, web);
+  t.same(points(named("PodTopologySpread"), incoming, nodes, [[at("a"), "a"]]), [0, 100, 0], "one lacks a key");
+  t.same(
+    points(named("PodTopologySpread"), incoming, nodes.slice(0, 2), [
+      [at("a"), "a"],
+      [pod("lost", {}, web), "c"],
+    ]),
+    [0, 100],
+    "pods where the keys are not all there count nowhere",
+  );
 });
