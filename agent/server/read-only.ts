@@ -3,10 +3,9 @@
 import type { Clock } from "../../plugins/kit/clock.ts";
 import { type RunningServer, serve } from "../../plugins/kit/platform/http-server.ts";
 import { failed } from "./answers.ts";
-import { bodyOf } from "./body.ts";
 import type { AgentView } from "./contract.ts";
 import { segments, unknown } from "./path.ts";
-import { answer, type MoreRoutes } from "./routes.ts";
+import { kubeletApi, type MoreRoutes } from "./routes.ts";
 
 const open = new Set(["healthz", "pods", "spec", "stats", "metrics"]);
 
@@ -21,14 +20,10 @@ export function openReadOnlyServer({ view, more, listen, clock }: ReadOnlyOption
   return serve({
     async handler(request) {
       try {
-        const { pathname: path, searchParams: query } = new URL(request.url);
-        const { method, signal } = request;
-        if (!open.has(segments(path)[0] ?? "") || (method !== "GET" && method !== "HEAD")) throw unknown();
-        return await answer(
-          { method, path, query, body: bodyOf(request) },
-          { view, clock, ...(more ? { more } : {}) },
-          { signal },
-        );
+        const { method } = request;
+        const [first = ""] = segments(new URL(request.url).pathname);
+        if (!open.has(first) || (method !== "GET" && method !== "HEAD")) throw unknown();
+        return await kubeletApi.fetch(request, { view, clock, ...(more ? { more } : {}) });
       } catch (error) {
         return failed(error);
       }

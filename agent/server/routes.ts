@@ -1,11 +1,13 @@
 // Which path of the kubelet's API leads where. Everything behind it has been admitted already.
 
+import { type Context as HonoContext, Hono } from "hono";
 import type { UserInfo } from "../../plugins/kit/admission.ts";
 import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import { json, text } from "./answers.ts";
+import { bodyOf } from "./body.ts";
 import { containerLogs } from "./container-logs.ts";
 import type { AgentView } from "./contract.ts";
 import { health } from "./health.ts";
@@ -45,75 +47,69 @@ export interface RouteParts {
   readonly page?: PageRoutes;
 }
 
-type Route = (
-  parts: readonly string[],
-  request: KubeletRequest,
-  from: RouteParts,
-  call: Call,
-) => Response | Promise<Response>;
+/** What comes with a request that was admitted. */
+export interface Admitted extends RouteParts {
+  /** Nobody on ports that ask for no credentials. */
+  readonly user?: UserInfo;
+}
 
-const needsUpgrade: Route = () => text("Upgrade request required\n", 400);
+type Context = HonoContext<{ Bindings: Admitted }>;
 
-const reads: Readonly<Record<string, Route>> = {
-  healthz: ([part = ""], _request, { view }) => health(view, part),
-  pods: (_parts, _request, { view }) => json(podList(view)),
-  runningpods: (_parts, _request, { view }) => json(runningPods(view)),
-  containerLogs: (parts, { query }, { view, clock }, call) => containerLogs(view, parts, query, clock, call),
-  logs: (parts, { query }, { view }, call) =>
-    query.has("query") && parts.every((part) => part === "")
-      ? nodeLogQuery(view.nodeLogDir, query, call)
-      : nodeFiles(view.nodeLogDir, parts),
-  configz: (_parts, _request, { view }) => json({ kubeletconfig: view.configz() }),
-  debug: ([what, name = ""], { query }, { clock }, call) => {
-    if (what !== "pprof") throw unknown();
-    return profile(name, query, clock, call);
-  },
-  ui(parts, request, { page }, call) {
-    // Relative links of the page need the slash.
-    if (parts.length === 0) return new Response(null, { status: 301, headers: { location: `${request.path}/` } });
-    const found = page?.answer({ ...request, parts }, call);
-    if (!found) throw unknown();
-    return found;
-  },
-  exec: needsUpgrade,
-  attach: needsUpgrade,
-  portForward: needsUpgrade,
+/** `/debug/flags/v` and its like are found with a slash at their end, too, as upstream's router has it. */
+export const kubeletApi = new Hono<{ Bindings: Admitted }>({ strict: false });
+
+kubeletApi.get("/healthz/:part?", (c) => health(c.env.view, c.req.param("part") ?? ""));
+kubeletApi.get("/pods", (c) => json(podList(c.env.view)));
+kubeletApi.get("/runningpods", (c) => json(runningPods(c.env.view)));
+kubeletApi.get("/containerLogs/*", (c) => containerLogs(c.env.view, below(c, 1), queryOf(c), c.env.clock, callOf(c)));
+kubeletApi.get("/logs/*", (c) => {
+  const [parts, query] = [below(c, 1), queryOf(c)];
+  const isQuery = query.has("query") && parts.every((part) => part === "");
+  return isQuery ? nodeLogQuery(c.env.view.nodeLogDir, query, callOf(c)) : nodeFiles(c.env.view.nodeLogDir, parts);
+});
+kubeletApi.get("/configz", (c) => json({ kubeletconfig: c.env.view.configz() }));
+kubeletApi.get("/debug/pprof/:name?", (c) => profile(c.req.param("name") ?? "", queryOf(c), c.env.clock, callOf(c)));
+kubeletApi.put("/debug/flags/v", (c) => setVerbosity(c.env.log, bodyOf(c.req.raw)));
+kubeletApi.get("/ui/*", async (c) => {
+  const parts = below(c, 1);
+  // Relative links of the page need the slash.
+  if (parts.length === 0) return new Response(null, { status: 301, headers: { location: `${pathOf(c)}/` } });
+  return (await c.env.page?.answer({ ...requestOf(c), parts }, callOf(c))) ?? refuse();
+});
+kubeletApi.post("/run/*", (c) => runCommand(c.env.view, below(c, 1), queryOf(c), callOf(c)));
+kubeletApi.post("/checkpoint/*", async (c) => {
+  const seconds = Number(queryOf(c).get("timeout") ?? 0);
+  if (!Number.isInteger(seconds) || seconds < 0) throw new Fault("invalid", "timeout is a number of seconds");
+  return json({ items: [await c.env.view.checkpoint(containerIn(below(c, 1)), seconds, callOf(c))] });
+});
+kubeletApi.on(["GET", "POST"], ["/exec/*", "/attach/*", "/portForward/*"], () =>
+  text("Upgrade request required\n", 400),
+);
+kubeletApi.on(["GET", "POST"], "*", async (c) => {
+  const parts = segments(pathOf(c));
+  return (await c.env.more?.({ ...requestOf(c), parts }, callOf(c))) ?? refuse();
+});
+kubeletApi.notFound((c) => {
+  if (c.req.method === "PUT") throw unknown();
+  throw new Fault("unsupported", `method ${c.req.method} is not allowed`);
+});
+// Whoever serves it tells all errors alike.
+kubeletApi.onError((error) => {
+  throw error;
+});
+
+/** Normal: no dot segments. */
+const pathOf = (c: Context): string => new URL(c.req.url).pathname;
+const queryOf = (c: Context): URLSearchParams => new URL(c.req.url).searchParams;
+const callOf = (c: Context): Call => c.req.raw;
+/** The segments that follow the first so many. */
+const below = (c: Context, count: number): string[] => segments(pathOf(c)).slice(count);
+const refuse = (): never => {
+  throw unknown();
 };
 
-const puts: Readonly<Record<string, Route>> = {
-  debug([what, name, ...rest], { body }, { log }) {
-    if (what !== "flags" || name !== "v" || rest.length > 0) throw unknown();
-    return setVerbosity(log, body);
-  },
-};
-
-const writes: Readonly<Record<string, Route>> = {
-  run: (parts, { query }, { view }, call) => runCommand(view, parts, query, call),
-  async checkpoint(parts, { query }, { view }, call) {
-    const seconds = Number(query.get("timeout") ?? 0);
-    if (!Number.isInteger(seconds) || seconds < 0) throw new Fault("invalid", "timeout is a number of seconds");
-    return json({ items: [await view.checkpoint(containerIn(parts), seconds, call)] });
-  },
-  exec: needsUpgrade,
-  attach: needsUpgrade,
-  portForward: needsUpgrade,
-};
-
-const byMethod: Readonly<Record<string, Readonly<Record<string, Route>>>> = {
-  GET: reads,
-  HEAD: reads,
-  POST: writes,
-  PUT: puts,
-};
-
-export async function answer(request: KubeletRequest, from: RouteParts, call: Call): Promise<Response> {
-  const [first = "", ...rest] = segments(request.path);
-  const routes = Object.hasOwn(byMethod, request.method) ? byMethod[request.method] : undefined;
-  if (!routes) throw new Fault("unsupported", `method ${request.method} is not allowed`);
-  const route = Object.hasOwn(routes, first) ? routes[first] : undefined;
-  if (route) return route(rest, request, from, call);
-  if (routes === puts) throw unknown();
-  const more = from.more?.({ ...request, parts: [first, ...rest] }, call);
-  if (!more) throw unknown();
-  return more;
+function requestOf(c: Context): KubeletRequest {
+  const { user } = c.env;
+  const common = { method: c.req.method, path: pathOf(c), query: queryOf(c), body: bodyOf(c.req.raw) };
+  return { ...common, ...(user ? { user } : {}) };
 }

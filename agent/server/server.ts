@@ -8,11 +8,10 @@ import { refuse } from "../../cri/stream/refuse.ts";
 import { Access } from "./access/access.ts";
 import { refuseForeignPages } from "./access/origin.ts";
 import { failed, statusOfError } from "./answers.ts";
-import { bodyOf } from "./body.ts";
 import type { AgentView } from "./contract.ts";
 import { health } from "./health.ts";
 import { segments, unknown } from "./path.ts";
-import { answer, type MoreRoutes, type RouteParts } from "./routes.ts";
+import { kubeletApi, type MoreRoutes, type RouteParts } from "./routes.ts";
 import { sessionAt } from "./sessions.ts";
 import type { AgentMeters } from "../stats/agent-meters.ts";
 import { methodLabel, pathLabel } from "./request-labels.ts";
@@ -57,11 +56,11 @@ export async function openKubeletServer(options: KubeletServerOptions): Promise<
   const handler = async (request: Request, peer: Peer): Promise<Response> => {
     const startedAt = clock.monotonic();
     try {
-      const { pathname: path, searchParams: query, host } = new URL(request.url);
+      const { pathname: path, host } = new URL(request.url);
       const { method, headers, signal } = request;
       refuseForeignPages(headers, headers.get("host") ?? host);
       const user = await access.admit({ method, path, headers, peer }, { signal });
-      return await answer({ method, path, query, user, body: bodyOf(request) }, parts, { signal });
+      return await kubeletApi.fetch(request, { ...parts, user });
     } catch (error) {
       return failed(error);
     } finally {
