@@ -76,26 +76,31 @@ function containerOf(pod: Pod, asked: string): string {
 }
 
 function nodeProxy(services: Services, path: ResourcePath, query: URLSearchParams): ConnectTarget {
-  const [name = "", port] = path.name.split(":").filter((part) => part !== "https" && part !== "http");
+  const { scheme, name, port } = splitName("node", path.name);
   const node = find<Node>(services, "nodes", "", name);
-  if (port && port !== "10250") {
+  const own = String(node.status?.daemonEndpoints?.kubeletEndpoint?.Port ?? kubeletPort);
+  if (port !== "" && port !== own) {
     const address = node.status?.addresses?.find((one) => one.type === "InternalIP")?.address;
     if (!address) throw unavailable(`no address is known for node ${name}`);
-    return { kind: "address", url: withQuery(`http://${hostOf(address)}:${port}${path.rest || "/"}`, query) };
+    return { kind: "address", url: withQuery(`${scheme}://${hostOf(address)}:${port}${path.rest || "/"}`, query) };
   }
   return { kind: "node", node, path: withQuery(path.rest || "/", query) };
 }
 
-/** `scheme:name:port`, with scheme and port optional. */
-function splitName(text: string): { scheme: string; name: string; port: string } {
+const kubeletPort = 10250;
+const schemes: ReadonlySet<string> = new Set(["", "http", "https"]);
+
+/** `name`, `name:port` or `scheme:name:port`. */
+function splitName(what: string, text: string): { scheme: string; name: string; port: string } {
   const parts = text.split(":");
-  if (parts.length === 1) return { scheme: "http", name: text, port: "" };
-  if (parts.length === 2) return { scheme: "http", name: parts[0] ?? "", port: parts[1] ?? "" };
-  return { scheme: parts[0] === "https" ? "https" : "http", name: parts[1] ?? "", port: parts[2] ?? "" };
+  const [scheme = "", name = "", port = ""] = parts.length > 2 ? parts : ["", ...parts];
+  if (parts.length > 3 || name === "" || !schemes.has(scheme))
+    throw badRequest(`invalid ${what} request ${JSON.stringify(text)}`);
+  return { scheme: scheme || "http", name, port };
 }
 
 function podProxy(services: Services, path: ResourcePath, query: URLSearchParams): ConnectTarget {
-  const { scheme, name, port } = splitName(path.name);
+  const { scheme, name, port } = splitName("pod", path.name);
   const pod = find<Pod>(services, "pods", path.namespace, name);
   const address = pod.status?.podIP;
   if (!address) throw badRequest("address not allowed");
@@ -108,11 +113,25 @@ function podProxy(services: Services, path: ResourcePath, query: URLSearchParams
 
 interface Slice extends KubeObject {
   ports?: { name?: string; port?: number }[];
-  endpoints?: { addresses?: string[]; conditions?: { ready?: boolean } }[];
+  endpoints?: Endpoint[];
+}
+
+interface Endpoint {
+  readonly addresses?: readonly string[];
+  readonly conditions?: { readonly ready?: boolean };
+  readonly targetRef?: { readonly kind?: string; readonly namespace?: string; readonly name?: string };
+}
+
+/** Whoever may write endpoints could lead us anywhere: we go to pods alone, where they really are. */
+function isPod(services: Services, namespace: string, { addresses, targetRef }: Endpoint): boolean {
+  if (targetRef?.kind !== "Pod" || targetRef.namespace !== namespace) return false;
+  const entry = services.cache.cache({ group: "", plural: "pods" }).get(localKey(namespace, targetRef.name ?? ""));
+  const { podIP, podIPs = [] } = (entry?.object as Pod | undefined)?.status ?? {};
+  return [podIP, ...podIPs.map(({ ip }) => ip)].some((ip) => ip !== undefined && ip === addresses?.[0]);
 }
 
 function serviceProxy(services: Services, path: ResourcePath, query: URLSearchParams): ConnectTarget {
-  const { scheme, name, port } = splitName(path.name);
+  const { scheme, name, port } = splitName("service", path.name);
   const service = find<Service>(services, "services", path.namespace, name);
   const ports = service.spec?.ports ?? [];
   const wanted = ports.find((one) =>
@@ -128,7 +147,7 @@ function serviceProxy(services: Services, path: ResourcePath, query: URLSearchPa
     if (slice.metadata.labels?.["kubernetes.io/service-name"] !== name) return [];
     const number = slice.ports?.find((one) => (one.name ?? "") === (wanted.name ?? ""))?.port;
     const addresses = (slice.endpoints ?? [])
-      .filter((one) => one.conditions?.ready !== false)
+      .filter((one) => one.conditions?.ready !== false && isPod(services, path.namespace, one))
       .flatMap((one) => one.addresses?.[0] ?? []);
     return number ? addresses.map((address) => `${hostOf(address)}:${number}`) : [];
   });
