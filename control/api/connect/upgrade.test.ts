@@ -27,9 +27,12 @@ t.test("a log over a WebSocket", async (t) => {
     metadata: { name: "p" },
     spec: { nodeName: "pi", containers: [{ name: "c", image: "i" }] },
   });
-  const read = (protocols: string[], query = "container=c") =>
+  const read = (protocols: string[], query = "container=c", pod = "p") =>
     new Promise<{ protocol: string; text: string; code: number }>((resolve, reject) => {
-      const socket = new WebSocket(`ws://127.0.0.1:${server.port}/api/v1/namespaces/n/pods/p/log?${query}`, protocols);
+      const socket = new WebSocket(
+        `ws://127.0.0.1:${server.port}/api/v1/namespaces/n/pods/${pod}/log?${query}`,
+        protocols,
+      );
       let text = "";
       socket.on(
         "message",
@@ -45,4 +48,13 @@ t.test("a log over a WebSocket", async (t) => {
   t.match(await read(["other", "base64.binary.k8s.io"]), { protocol: "base64.binary.k8s.io", text: `text ${encoded}` });
   await t.rejects(read(["other"]), /403/);
   await t.rejects(read(["binary.k8s.io"], "container=none"), /40[04]/);
+  await t.rejects(read([], "", "%ff"), /400/, "a path that cannot be read");
+  const counted = (await api.ask("GET", "/metrics")).text
+    .split("\n")
+    .filter((line) => /^apiserver_request_total\{.*verb="CONNECT".*subresource="log"/.test(line));
+  t.equal(counted.filter((line) => /code="101"\} \d+$/.test(line)).length, 1, "connections are counted");
+  t.ok(
+    counted.some((line) => /code="40[04]"\} 1$/.test(line)),
+    "and refusals",
+  );
 });

@@ -34,13 +34,31 @@ export function acceptUpgrade(dispatcher: Dispatcher, connector: NodeConnector |
   const request = requestOf(upgrade, gone.signal);
   const trail = dispatcher.audit?.begin(request);
   passOn(dispatcher, connector, { upgrade, request, trail }).then(
-    () => recordConnection(trail, upgrade),
+    () => {
+      count(dispatcher, request, 101);
+      recordConnection(trail, upgrade);
+    },
     (error: unknown) => {
       const status = statusOf(error);
+      count(dispatcher, request, status.code ?? 500);
       trail?.complete(statusAnswer(status));
       refuseUpgrade(upgrade, status);
     },
   );
+}
+
+/** For metrics: those on paths that we know. How long they last is their clients' affair. */
+function count({ services }: Dispatcher, request: ApiRequest, code: number): void {
+  const path = readable(request.path);
+  if (path && isUpgradable(path)) services.metrics.requests.meterOf("get", path, request).record(code, 0, 0);
+}
+
+function readable(path: string): ResourcePath | undefined {
+  try {
+    return parsePath(path);
+  } catch {
+    return undefined; // what was wrong with it is told by the refusal
+  }
 }
 
 interface Asked {
