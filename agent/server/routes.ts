@@ -20,7 +20,7 @@ import { profile } from "./profiles.ts";
 import { runCommand } from "./run-command.ts";
 import type { PageRoutes } from "./ui/routes.ts";
 
-export interface KubeletRequest {
+interface KubeletRequest {
   readonly method: string;
   /** Normal: no dot segments. */
   readonly path: string;
