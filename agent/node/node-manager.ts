@@ -143,11 +143,12 @@ export class NodeManager {
   async #look(call: Call): Promise<void> {
     const { clock, client } = this.#options;
     this.#health = await this.#askRuntime(call);
-    if (client && !this.#node) await this.#register(client, call);
+    const isMade = client && !this.#node ? await this.#register(client, call) : false;
     this.#noteAddresses();
     this.#noteRoute();
     const next = await this.#compute(call);
-    const before = this.#status ?? this.#node?.status;
+    // What we made ourselves a moment ago nobody has heard of.
+    const before = this.#status ?? (isMade ? undefined : this.#node?.status);
     const wasReady = this.isReady;
     const isDue = clock.monotonic() - this.#reportedAt >= reportMs;
     const isNew = isNews(this.#status, next);
@@ -176,7 +177,8 @@ export class NodeManager {
     this.seen(await client.patch<Node>(resources.nodes, at, { type: "strategic", body }, call));
   }
 
-  async #register(client: ApiClient, call: Call): Promise<void> {
+  /** True when it made the node's object. */
+  async #register(client: ApiClient, call: Call): Promise<boolean> {
     const { nodeName, register, labels, taints, machine, log } = this.#options;
     const own = {
       "kubernetes.io/hostname": nodeName,
@@ -191,7 +193,7 @@ export class NodeManager {
       this.#tellReboot();
     } catch (error) {
       if (!isFault(error, "not-found")) throw error;
-      if (!register) return;
+      if (!register) return false;
       const status = await this.#compute(call);
       const node = {
         apiVersion: "v1",
@@ -206,12 +208,13 @@ export class NodeManager {
       };
       this.seen(await client.create<Node>(resources.nodes, node, call));
       log.info({ node: nodeName }, "registered the node");
-      return;
+      return true;
     }
     const missing = Object.entries(own).some(([key, value]) => this.#node?.metadata.labels?.[key] !== value);
-    if (!missing || !register) return;
+    if (!missing || !register) return false;
     const patch = { type: "merge", body: { metadata: { labels: own } } } as const;
     this.seen(await client.patch<Node>(resources.nodes, { name: nodeName }, patch, call));
+    return false;
   }
 
   async #compute(call: Call): Promise<NodeStatus> {
@@ -321,7 +324,9 @@ export class NodeManager {
   #tellConditions(before: NodeStatus | undefined, next: NodeStatus): void {
     for (const { type, status } of next.conditions ?? []) {
       const [yes, no] = conditionEvents[type] ?? [];
-      if (!yes || before?.conditions?.find((old) => old.type === type)?.status === status) continue;
+      const old = before?.conditions?.find((known) => known.type === type)?.status;
+      // A node that was never ready has not ceased to be.
+      if (!yes || old === status || (type === "Ready" && !old && status !== "True")) continue;
       this.#tell(status === "True" ? yes : no);
     }
   }

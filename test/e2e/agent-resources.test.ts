@@ -230,6 +230,60 @@ t.test("what a node gives out, on containerd", { skip: withoutContainerd() }, as
     await remove("shared");
   });
 
+  await t.test("a critical pod takes the place of another that has what it needs", async (t) => {
+    const asking = (cpu: number) => ({ resources: { requests: { cpu: `${cpu}m` } } });
+    const all = availableParallelism() * 1000;
+    await create("filler", asking(all - 300));
+    await create("bystander", asking(200));
+    for (const name of ["filler", "bystander"]) await ready(name);
+    await create("late", asking(400));
+    await ended("late");
+    t.match((await get("late"))?.status, {
+      reason: "OutOfcpu",
+      message: `Pod was rejected: Node didn't have enough resource: cpu, requested: 400, used: ${all - 100}, capacity: ${all}`,
+    });
+    await create("vital", asking(400), { priority: 2_000_000_000 });
+    await ready("vital");
+    t.match((await get("filler"))?.status, {
+      phase: "Failed",
+      reason: "Preempting",
+      message: "Preempted in order to admit critical pod",
+    });
+    t.equal(conditionOf(await get("filler"), "DisruptionTarget"), "True");
+    t.equal(conditionOf(await get("bystander"), "Ready"), "True", "nobody goes without need");
+    await remove("filler", "bystander", "late", "vital");
+  });
+
+  await t.test("what is mounted, and how, is told", async (t) => {
+    const mount = { name: "data", mountPath: "/data", readOnly: true };
+    const volumes = [{ name: "data", emptyDir: {} }];
+    await create("possible", { volumeMounts: [{ ...mount, recursiveReadOnly: "IfPossible" }] }, { volumes });
+    await ready("possible");
+    const { runtimeHandlers } = await runtime.runtime.status({ verbose: false }, within(10_000));
+    const isSupported = runtimeHandlers.some(({ name, features }) => name === "" && features?.recursiveReadOnlyMounts);
+    t.match((await get("possible"))?.status?.containerStatuses?.[0]?.volumeMounts, [
+      { ...mount, recursiveReadOnly: isSupported ? "Enabled" : "Disabled" },
+    ]);
+    await create("needed", { volumeMounts: [{ ...mount, recursiveReadOnly: "Enabled" }] }, { volumes });
+    if (isSupported) await ready("needed");
+    else {
+      const reasonOf = (pod: Pod | undefined) => pod?.status?.containerStatuses?.[0]?.state?.waiting?.reason;
+      await becomes("needed", "held back", (pod) => reasonOf(pod) === "CreateContainerConfigError");
+    }
+    await remove("possible", "needed");
+  });
+
+  await t.test("the node's own events are there", async () => {
+    const reasons = ["Starting", "NodeAllocatableEnforced", "NodeReady", "NodeHasSufficientMemory"];
+    await until("the events", async () => {
+      const { body } = await api.ask("GET", "/api/v1/namespaces/default/events");
+      const told = (body as { items: { reason: string; involvedObject: { kind: string } }[] }).items
+        .filter(({ involvedObject }) => involvedObject.kind === "Node")
+        .map(({ reason }) => reason);
+      return [...reasons, "NodeHasNoDiskPressure", "NodeHasSufficientPID"].every((reason) => told.includes(reason));
+    });
+  });
+
   await t.test("logs are rotated, compressed and bounded", async (t) => {
     const script =
       "i=0; while true; do i=$((i+1)); echo line $i of a log that grows; [ $((i % 50)) != 0 ] || sleep 0.1; done";

@@ -44,6 +44,38 @@ t.test("the node registers, becomes ready and renews its lease", async (t) => {
   });
 });
 
+t.test("a node tells of itself by events: its start, its conditions, being cordoned, and a reboot", async (t) => {
+  const api = await cluster(t);
+  const told = async () => {
+    const { body } = await api.ask("GET", "/api/v1/namespaces/default/events");
+    const events = body.items as { reason: string; count?: number; involvedObject: { kind: string } }[];
+    const counts = new Map<string, number>();
+    for (const { reason, count = 1, involvedObject } of events)
+      if (involvedObject.kind === "Node") counts.set(reason, (counts.get(reason) ?? 0) + count);
+    return counts;
+  };
+  const patch = (path: string, body: object) =>
+    api.ask("PATCH", path, body, { "content-type": "application/merge-patch+json" });
+  const pressures = ["NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID"];
+  const { agent, dataDir } = await startNode(t, openFake({ images }), { api });
+  await until("its first events", async () => {
+    const events = await told();
+    return ["Starting", "NodeReady", ...pressures].every((reason) => events.has(reason));
+  });
+  await patch("/api/v1/nodes/node", { spec: { unschedulable: true } });
+  await until("the event", async () => (await told()).has("NodeNotSchedulable"));
+  await patch("/api/v1/nodes/node", { spec: { unschedulable: null } });
+  await until("the event", async () => (await told()).has("NodeSchedulable"));
+  await agent.close();
+
+  t.equal((await patch("/api/v1/nodes/node/status", { status: { nodeInfo: { bootID: "before" } } })).status, 200);
+  await startNode(t, openFake({ images }), { api, dataDir });
+  await until("the event", async () => (await told()).has("Rebooted"));
+  const events = await told();
+  t.equal(events.get("Starting"), 2);
+  for (const reason of pressures) t.equal(events.get(reason), 1, `${reason} is no news after a restart`);
+});
+
 t.test("a node registers with its labels and taints, and not at all where it is told not to", async (t) => {
   const api = await cluster(t);
   const taints = [{ key: "edge", value: "yes", effect: "NoSchedule" }] as const;
