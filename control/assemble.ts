@@ -41,7 +41,7 @@ import type { ControllerContext } from "./manager/contract.ts";
 import { LeaderLease } from "./manager/leader-lease.ts";
 import { ControllerManager } from "./manager/manager.ts";
 import { controllerMetrics } from "./manager/metrics.ts";
-import { profilesFrom } from "./scheduler/profiles.ts";
+import { configurationFrom } from "./scheduler/configuration.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
 import { SchedulerMeters } from "./scheduler/scheduler-meters.ts";
 import { snapshotsFolder, takeSnapshot } from "./snapshots/files.ts";
@@ -212,12 +212,12 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
   });
   metricsSources.push(() => controllerMetrics(manager));
   const decisions = { filters: plugins.all(filterKind), scores: plugins.all(scoreKind) };
-  const profiles = profilesFrom(options.schedulerConfig, decisions, "scheduler-config");
+  const scheduling = configurationFrom(options.schedulerConfig, decisions, "scheduler-config");
   const schedulerMeters = new SchedulerMeters();
   let running: Scheduler | undefined;
   metricsSources.push(() => schedulerMeters.text(running?.queueCounts));
   const work = async (runCall: Call) => {
-    const scheduler = new Scheduler({ context: contextFor("kube-scheduler"), profiles, meters: schedulerMeters });
+    const scheduler = new Scheduler({ context: contextFor("kube-scheduler"), ...scheduling, meters: schedulerMeters });
     running = scheduler;
     await Promise.all([
       manager.run(runCall),

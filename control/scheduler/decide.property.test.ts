@@ -6,7 +6,7 @@ import t from "tap";
 import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
 import { availablePlugins, node, pod, snapshot } from "../../test/harness/scheduling.ts";
 import { decide } from "./decide.ts";
-import { profilesFrom } from "./profiles.ts";
+import { configurationFrom } from "./configuration.ts";
 
 interface NodeCase {
   cpu: number;
@@ -185,11 +185,11 @@ const enabled = [
   { name: "NodeAffinity", weight: 2 },
   { name: "TaintToleration", weight: 3 },
 ];
-const [profile] = profilesFrom(
+const [profile] = configurationFrom(
   { profiles: [{ plugins: { score: { disabled: [{ name: "*" }], enabled } } }] },
   available,
   "test",
-);
+).profiles;
 
 t.test("decide() breaks no constraint and takes the best score, as a brute-force reference sees it", async (t) => {
   if (!profile) return t.fail("no profile");

@@ -120,7 +120,11 @@ t.test("decide() counts pods, host ports and assumed pods", async (t) => {
 });
 
 t.test("enoughNodes() looks at every node of a small cluster and at a share of a large one", async (t) => {
-  t.same([5, 100, 1000, 5000].map(enoughNodes), [5, 100, 420, 500]);
+  t.same(
+    [5, 100, 1000, 5000].map((count) => enoughNodes(count)),
+    [5, 100, 420, 500],
+  );
+  t.same([enoughNodes(1000, 30), enoughNodes(1000, 5), enoughNodes(50, 10)], [300, 100, 50], "as a profile says");
 });
 
 t.test("decide() takes the node that was promised, when it fits", async (t) => {

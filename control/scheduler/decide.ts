@@ -24,11 +24,11 @@ export interface DecideOptions {
 
 /**
  * How many feasible nodes are enough: all of them up to 100, then a falling share (50 % less 1 % for each 125 nodes, at
- * least 5 %, at least 100 nodes), as kube-scheduler does it.
+ * least 5 %, at least 100 nodes) or the share that the profile names, as kube-scheduler does it.
  */
-export function enoughNodes(nodeCount: number): number {
+export function enoughNodes(nodeCount: number, percentage?: number): number {
   if (nodeCount <= 100) return nodeCount;
-  const percent = Math.max(5, 50 - Math.floor(nodeCount / 125));
+  const percent = percentage ?? Math.max(5, 50 - Math.floor(nodeCount / 125));
   return Math.max(100, Math.floor((nodeCount * percent) / 100));
 }
 
@@ -69,7 +69,7 @@ export function decide(
   }
   const promised = options.first === undefined ? undefined : cluster.nodeNamed(options.first);
   if (promised && !firstRefusal(pod, promised, prepared)) return { lookedAt: 0, node: promised, feasible: 1 };
-  const enough = profile.scores.length === 0 ? 1 : enoughNodes(nodes.length);
+  const enough = profile.scores.length === 0 ? 1 : enoughNodes(nodes.length, profile.percentageOfNodesToScore);
   const feasible: NodeView[] = [];
   const countByReason = new Map<string, number>();
   const plugins = new Set<string>();

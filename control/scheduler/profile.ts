@@ -6,6 +6,10 @@ export interface Profile {
   readonly schedulerName: string;
   readonly filters: readonly FilterPlugin[];
   readonly scores: readonly { readonly plugin: ScorePlugin; readonly weight: number }[];
+  /** Of all nodes, how many that fit are enough; a share by their number when absent. */
+  readonly percentageOfNodesToScore?: number;
+  /** False where no pod has to go for another. */
+  readonly preempts?: boolean;
 }
 
 /** Every plugin that is there to choose from, in the order they are asked. */

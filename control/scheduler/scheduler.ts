@@ -23,13 +23,15 @@ export interface SchedulerOptions {
   readonly context: ControllerContext;
   readonly profiles: readonly Profile[];
   readonly random?: () => number;
+  readonly initialBackoffMs?: number;
+  readonly maxBackoffMs?: number;
   /** Where it is told what was done. */
   readonly meters?: SchedulerMeters;
 }
 
 /** Why nobody has to go for a pod. */
 interface NoPreemption {
-  readonly why: string;
+  readonly why?: string;
   /** Where the pod was promised room, it still is. */
   readonly keepsPromise?: boolean;
 }
@@ -55,7 +57,12 @@ export class Scheduler {
     this.#clock = options.context.clock;
     this.#log = options.context.log;
     this.#profiles = new Map(options.profiles.map((profile) => [profile.schedulerName, profile]));
-    this.#queue = new SchedulingQueue({ clock: this.#clock });
+    const { initialBackoffMs, maxBackoffMs } = options;
+    this.#queue = new SchedulingQueue({
+      clock: this.#clock,
+      ...(initialBackoffMs === undefined ? {} : { initialBackoffMs }),
+      ...(maxBackoffMs === undefined ? {} : { maxBackoffMs }),
+    });
     this.#snapshot = new Snapshot(clusterListers(options.context.informers));
     this.#nominations = new Nominations(this.#snapshot);
     this.#writes = new PodWrites(options.context);
@@ -157,7 +164,7 @@ export class Scheduler {
     try {
       const plan = this.#planPreemption(pod, profile, fitError);
       const preemption = "victims" in plan ? plan : undefined;
-      const tail = "why" in plan && fitError.nodeCount > 0 ? ` preemption: ${plan.why}` : "";
+      const tail = "why" in plan && plan.why && fitError.nodeCount > 0 ? ` preemption: ${plan.why}` : "";
       const message = `${describeFit(fitError)}${tail}`;
       this.#context.events.event(pod, "Warning", "FailedScheduling", message);
       await this.#writes.unschedulable(pod, message, preemption?.nodeName ?? this.#takenBack(pod, plan), call);
@@ -179,6 +186,7 @@ export class Scheduler {
   }
 
   #planPreemption(pod: Pod, profile: Profile, fitError: FitError): Preemption | NoPreemption {
+    if (profile.preempts === false) return { keepsPromise: true };
     if (!mayPreempt(pod)) return { why: "not eligible due to preemptionPolicy=Never.", keepsPromise: true };
     const promised = this.#nominations.nodeFor(pod);
     // Let victims of an earlier attempt go before others are asked to, unless that node will never do.

@@ -1,6 +1,7 @@
 // The scheduler on a real API server in one process: pods get nodes by the binding subresource, in order of importance.
 
 import t from "tap";
+import type { Profile } from "../../control/scheduler/profile.ts";
 import { Scheduler } from "../../control/scheduler/scheduler.ts";
 import { uninterrupted } from "../../plugins/kit/call.ts";
 import { ApiClient } from "../../plugins/kit/client/api-client.ts";
@@ -16,7 +17,7 @@ import { until } from "../harness/until.ts";
 
 const admin = { name: "admin", groups: ["system:masters", "system:authenticated"] };
 
-async function cluster(t: { teardown(then: () => Promise<void>): void }) {
+async function cluster(t: { teardown(then: () => Promise<void>): void }, profile: Partial<Profile> = {}) {
   const store = memoryStore();
   const api = await createApiServer({
     store,
@@ -29,7 +30,7 @@ async function cluster(t: { teardown(then: () => Promise<void>): void }) {
   const client = new ApiClient({ fetch: api.fetchAs(admin), clock: systemClock, log: noLog });
   const events = new EventRecorder({ client, component: "default-scheduler", clock: systemClock, log: noLog });
   const context = { client, informers: api.informers, events, clock: systemClock, log: noLog };
-  const scheduler = new Scheduler({ context, profiles: [await defaultProfile()] });
+  const scheduler = new Scheduler({ context, profiles: [{ ...(await defaultProfile()), ...profile }] });
   const stop = new AbortController();
   const running = scheduler.run({ signal: stop.signal });
   t.teardown(async () => {
@@ -214,4 +215,17 @@ t.test("Scheduler gives room to others when nothing comes of a promise", async (
   await addNode("c", "1m");
   await until("the promise to be taken back", async () => !(await get("large")).status?.nominatedNodeName);
   await until("the small one to get the room", async () => (await get("small")).spec?.nodeName === "a");
+});
+
+t.test("Scheduler leaves everybody in place where a profile turns preemption off", async (t) => {
+  const { addNode, addPod, get } = await cluster(t, { preempts: false });
+  await addNode("a", "1");
+  await addPod("low", { ...requesting("1"), priority: 1 });
+  await until("the first to be bound", async () => (await get("low")).spec?.nodeName === "a");
+  await addPod("high", { ...requesting("1"), priority: 100 });
+  const told = await until("it to be told", async () =>
+    (await get("high")).status?.conditions?.find(({ reason }) => reason === "Unschedulable"),
+  );
+  t.equal(told.message, "0/1 nodes are available: 1 Insufficient cpu.");
+  t.notOk((await get("low")).metadata.deletionTimestamp);
 });
