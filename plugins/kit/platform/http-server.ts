@@ -70,6 +70,8 @@ type NodeServer = http.Server | http2.Http2SecureServer;
 type Incoming = http.IncomingMessage | http2.Http2ServerRequest;
 
 const keepAliveMs = 120_000;
+/** What Go's servers take. A command to run in a container stands in the address, and may be long. */
+const maxHeaderSize = 1024 * 1024;
 const nobody: Peer = { address: "" };
 const peers = new WeakMap<object, Peer>();
 
@@ -146,15 +148,16 @@ function headersTimeoutOf(options: ServeOptions): number {
 
 function makeServer(options: ServeOptions, listener: ReturnType<typeof getRequestListener>): NodeServer {
   const headersTimeout = headersTimeoutOf(options);
-  const timeouts = {
+  const limits = {
     headersTimeout,
     requestTimeout: 0,
     // Clients keep connections for reuse; one closed under a request just sent looks like a failure to them.
     keepAliveTimeout: keepAliveMs,
     // How often connections are looked at: the time-out is kept to within this.
     connectionsCheckingInterval: Math.min(5000, headersTimeout),
+    maxHeaderSize,
   };
-  if (!options.tls) return http.createServer(timeouts, listener);
+  if (!options.tls) return http.createServer(limits, listener);
   const { cert, key, clientCa } = options.tls;
   const secure = clientCa ? { ca: clientCa, requestCert: true, rejectUnauthorized: false } : {};
   // Deno 2.9 takes HTTP/2 bodies faster than their reader does and keeps the rest in memory; one slow watch would fill it.
@@ -167,13 +170,13 @@ function makeServer(options: ServeOptions, listener: ReturnType<typeof getReques
       ciphers: strongCiphers,
       allowHTTP1: true,
       handshakeTimeout: options.handshakeTimeoutMs ?? 10_000,
-      ...timeouts,
+      ...limits,
       ...protocols,
       ...secure,
     },
     listener,
   );
-  Object.assign(server, timeouts);
+  Object.assign(server, limits);
   return server;
 }
 

@@ -476,6 +476,25 @@ t.test("a request that makes no sense is answered with 400", async (t) => {
   t.match(text, /^HTTP\/1\.1 400 /);
 });
 
+t.test("a request's head may be as long as Kubernetes' servers take it", async (t) => {
+  const handler: Handler = (request) => new Response(String(request.url.length));
+  const command = "a".repeat(400_000);
+  for (const options of [{}, { tls }]) {
+    const upgrade: ServeOptions["upgrade"] = ({ socket, request }) => {
+      socket.end(`HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n${request.url?.length}`);
+    };
+    const server = await start(t, handler, { ...options, upgrade });
+    const origin = `${"tls" in options ? "https" : "http"}://127.0.0.1:${server.port}`;
+    const url = `${origin}/exec?command=${command}`;
+    const answer = await get(client(t, { ca: pki.ca.cert }), url);
+    t.equal(await answer.text(), String(url.length), `${origin}: a request`);
+    const headers = { connection: "Upgrade", upgrade: "echo" };
+    const result = await connectUpgrade({ url, headers, ca: pki.ca.cert }, uninterrupted);
+    if (result.upgraded) return t.fail("upgraded");
+    t.equal(await result.response.text(), String(url.length - origin.length), `${origin}: an upgrade`);
+  }
+});
+
 t.test("large bodies stream both ways", async (t) => {
   const server = await start(t, (request) => new Response(request.body), { tls });
   const size = 8 * 1024 * 1024;
