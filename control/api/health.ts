@@ -1,6 +1,7 @@
 // /healthz, /livez, /readyz with their single checks, and /version.
 
 import { type Answer, jsonAnswer, textAnswer } from "./answer.ts";
+import type { HealthMetrics } from "./health-metrics.ts";
 import type { ApiRequest } from "./request.ts";
 
 /** A check says what is wrong, or undefined. */
@@ -23,7 +24,11 @@ export const versionInfo = {
   platform: `linux/${process.arch === "x64" ? "amd64" : process.arch}`,
 };
 
-export function healthAnswer(request: ApiRequest, checks: readonly HealthCheck[]): Answer | undefined {
+export function healthAnswer(
+  request: ApiRequest,
+  checks: readonly HealthCheck[],
+  metrics: HealthMetrics,
+): Answer | undefined {
   const [root, single, ...more] = request.path.split("/").filter((part) => part !== "");
   if (root === "version" && single === undefined) return jsonAnswer(versionInfo);
   if ((root !== "healthz" && root !== "livez" && root !== "readyz") || more.length > 0) return undefined;
@@ -41,6 +46,8 @@ export function healthAnswer(request: ApiRequest, checks: readonly HealthCheck[]
     }
     const problem = check.check();
     if (problem !== undefined) failed = true;
+    // As with kube-apiserver, who asks for one check alone is not counted.
+    if (single === undefined) metrics.observe(check.name, root, problem === undefined);
     lines.push(problem === undefined ? `[+]${check.name} ok` : `[-]${check.name} failed: ${problem}`);
   }
   if (failed) return textAnswer([...lines, `${root} check failed`, ""].join("\n"), 500);

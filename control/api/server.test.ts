@@ -290,3 +290,25 @@ t.test("discovery speaks both dialects", async (t) => {
   t.equal((await api.ask("GET", "/readyz")).text, "ok");
   t.equal((await api.ask("GET", "/nope")).status, 404);
 });
+
+t.test("/metrics/slis counts what the health checks said", async (t) => {
+  const oven = { trouble: undefined as string | undefined };
+  const api = await startApi({ healthChecks: [{ name: "oven", check: () => oven.trouble }] });
+  t.teardown(() => api.close());
+  const figures = async () =>
+    (await api.ask("GET", "/metrics/slis")).text.split("\n").filter((line) => line.includes('{name="oven"'));
+  t.same(await figures(), []);
+  await api.ask("GET", "/livez");
+  await api.ask("GET", "/readyz?verbose");
+  t.equal((await api.ask("GET", "/readyz/oven")).text, "ok");
+  oven.trouble = "it is cold";
+  t.equal((await api.ask("GET", "/readyz")).status, 500);
+  await api.ask("GET", "/readyz?exclude=oven");
+  t.same(await figures(), [
+    'kubernetes_healthcheck{name="oven",type="livez"} 1',
+    'kubernetes_healthcheck{name="oven",type="readyz"} 0',
+    'kubernetes_healthchecks_total{name="oven",status="success",type="livez"} 1',
+    'kubernetes_healthchecks_total{name="oven",status="success",type="readyz"} 1',
+    'kubernetes_healthchecks_total{name="oven",status="error",type="readyz"} 1',
+  ]);
+});

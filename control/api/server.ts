@@ -43,6 +43,7 @@ import type { ApiRequest } from "./request.ts";
 import { textAnswer } from "./answer.ts";
 import { defaultSeats, FlowControl } from "./flow/flow-control.ts";
 import { keepBootstrap } from "./flow/keep-bootstrap.ts";
+import { HealthMetrics } from "./health-metrics.ts";
 import { ApiMetrics } from "./metrics.ts";
 import { loadSchemas } from "./schema/schemas.ts";
 import type { Services } from "./scope.ts";
@@ -184,17 +185,19 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const registered = keepRegistered(services, call);
   const sorted = keepBootstrap(services, informers, call);
   await Promise.all([registered.settled(), sorted.settled()]);
-  const metricsAnswer = ({ path }: ApiRequest) =>
-    path === "/metrics"
-      ? textAnswer(
-          [
-            metrics.text({ seats: flows.seats, watches, cache, remotes }),
-            ...(options.metricsSources ?? []).map((text) => text()),
-          ].join(""),
-          200,
-          "text/plain; version=0.0.4; charset=utf-8",
-        )
-      : undefined;
+  const healthMetrics = new HealthMetrics();
+  const expositions: Record<string, () => string> = {
+    "/metrics": () =>
+      [
+        metrics.text({ seats: flows.seats, watches, cache, remotes }),
+        ...(options.metricsSources ?? []).map((text) => text()),
+      ].join(""),
+    "/metrics/slis": () => healthMetrics.text(),
+  };
+  const metricsAnswer = ({ path }: ApiRequest) => {
+    const exposition = expositions[path];
+    return exposition && textAnswer(exposition(), 200, "text/plain; version=0.0.4; charset=utf-8");
+  };
   const dispatcher: Dispatcher = {
     services,
     authenticators: options.authenticators,
@@ -204,7 +207,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       discovery.answer(request) ??
       openApi.answer(request, user) ??
       metricsAnswer(request) ??
-      healthAnswer(request, checks) ??
+      healthAnswer(request, checks, healthMetrics) ??
       options.paths?.(request, user),
   };
   return {

@@ -66,6 +66,7 @@ export class Discovery {
         "/healthz",
         "/livez",
         "/metrics",
+        "/metrics/slis",
         "/openapi/v2",
         "/openapi/v3",
         "/readyz",
