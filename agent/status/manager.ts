@@ -110,7 +110,8 @@ export class StatusManager {
     if (!target) return;
     const { namespace, name } = target.metadata;
     try {
-      const { status } = entry;
+      // As of now: a pod that ends while this is on its way has one more status to tell before its object goes.
+      const { status, isReleased } = entry;
       const patch = statusPatch(entry.written, answerTo(entry));
       if (patch) {
         const body = { metadata: { uid: target.metadata.uid }, status: patch };
@@ -119,7 +120,7 @@ export class StatusManager {
         entry.written = answer.status ?? status;
         entry.version = versionOf(answer);
       }
-      if (entry.isReleased && !isStatic && entry.pod.metadata.deletionTimestamp) {
+      if (isReleased && !isStatic && entry.pod.metadata.deletionTimestamp) {
         const options = { gracePeriodSeconds: 0, preconditions: { uid } };
         await client.delete(resources.pods, { namespace, name }, call, options);
       }

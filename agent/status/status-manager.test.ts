@@ -69,6 +69,33 @@ t.test("StatusManager writes changes once, coalesced, and deletes what is releas
   await running;
 });
 
+t.test("StatusManager tells how a pod ended that ended during a write, before its object goes", async (t) => {
+  const requests: string[] = [];
+  let release = () => {};
+  const hold = new Promise<void>((resolve) => (release = resolve));
+  let version = 1;
+  const fetch = async (request: Request) => {
+    const { status } = (await request.json().catch(() => ({}))) as { status?: PodStatus };
+    requests.push(`${request.method} ${status?.phase ?? ""}`.trim());
+    await hold;
+    return Response.json({ metadata: { resourceVersion: String(++version) }, status });
+  };
+  const stop = new AbortController();
+  const client = new ApiClient({ fetch });
+  const manager = new StatusManager({ client, clock: systemClock, log: noLog, mirrorOf: () => undefined });
+  const running = manager.run(stop);
+  const pod = testPod("brief", {}, { deletionTimestamp: "2026-01-01T00:00:00Z" });
+  manager.set(pod, { phase: "Running" });
+  await until("the first write", () => requests.length === 1);
+  manager.set(pod, { phase: "Failed" });
+  manager.release(pod);
+  release();
+  await until("the deletion", () => requests.includes("DELETE"));
+  t.same(requests.slice(0, requests.indexOf("DELETE") + 1), ["PATCH Running", "PATCH Failed", "DELETE"]);
+  stop.abort();
+  await running;
+});
+
 t.test("StatusManager leaves out a beginning that is over soon", async (t) => {
   const requests: string[] = [];
   const fetch = async (request: Request) => {
