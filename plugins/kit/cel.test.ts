@@ -105,6 +105,7 @@ t.test("compile() refuses what cannot be", async (t) => {
   t.throws(compile("self.list.all(e, e.d == 'x')"), { message: /undefined field 'd'/ });
   t.throws(compile("other == 1"), { message: /<input>:1:1: undeclared reference to 'other'/ });
   t.throws(compile("self.a.b =="), { code: "invalid", message: /compilation failed/ });
+  t.throws(compile("self.a.b = 42"), { message: /<input>:1:10: Syntax error: / });
   t.throws(compile("1 + 'a'"), { code: "invalid" });
   t.throws(compile("'text'", "bool"), { message: /must evaluate to bool/ });
   t.throws(compile("x".repeat(70_000)), { code: "invalid" });

@@ -1,7 +1,7 @@
 // Compiles CEL expressions against Kubernetes' environment and evaluates them within a budget, always without waiting.
 // Loading this file loads the CEL library: go through `openCel()`.
 
-import { Environment, Optional } from "@marcbachmann/cel-js";
+import { Environment, Optional, ParseError } from "@marcbachmann/cel-js";
 import { Fault } from "../fault.ts";
 import { undefinedField } from "./fields.ts";
 import { registerFormatFunctions } from "./formats.ts";
@@ -120,7 +120,8 @@ function compilationFault(expression: string, error: unknown): Fault {
     /^Unknown variable: (.*)$/,
     "undeclared reference to '$1' (in container '')",
   );
-  const text = `compilation failed: ERROR: <input>:${before.length}:${column + 1}: ${said}\n | ${line}\n | ${".".repeat(column)}^`;
+  const kind = error instanceof ParseError ? "Syntax error: " : "";
+  const text = `compilation failed: ERROR: <input>:${before.length}:${column + 1}: ${kind}${said}\n | ${line}\n | ${".".repeat(column)}^`;
   return new Fault("invalid", text, { cause: error });
 }
 
