@@ -3,6 +3,7 @@
 
 import type { Duplex, Readable, Writable } from "node:stream";
 import type { Call } from "../../plugins/kit/call.ts";
+import type { ContainerConfig } from "./gen/runtime.js";
 
 export interface TerminalSize {
   readonly width: number;
@@ -14,7 +15,7 @@ export interface TerminalSize {
  * is no stderr. Back-pressure holds: a session writes no further while `write()` says to wait for `drain`.
  */
 export interface SessionStreams {
-  /** Ends when the client closes its input, which is not the end of the session. */
+  /** Ends when the client closes its input, which is not the end of the session, but for what `endsWithInput` says. */
   readonly stdin?: Readable;
   readonly stdout?: Writable;
   readonly stderr?: Writable;
@@ -31,6 +32,18 @@ export interface ExecSession {
 export interface AttachSession {
   readonly containerId: string;
   readonly tty: boolean;
+}
+
+/**
+ * Whether the end of what its client types ends an attach to this container, as in containerd and Docker: its input stays open for
+ * the next one to attach. Where the input closes with the first client, that one sees what the container has still to say.
+ */
+export function endsWithInput({
+  stdin,
+  stdinOnce,
+  tty,
+}: Pick<ContainerConfig, "stdin" | "stdinOnce" | "tty">): boolean {
+  return stdin && (!stdinOnce || tty);
 }
 
 /**

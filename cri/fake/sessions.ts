@@ -5,7 +5,7 @@ import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import { Fault, toFault } from "../../plugins/kit/fault.ts";
 import type { RuntimeService } from "../api/contract.ts";
-import type { Sessions, SessionStreams } from "../api/sessions.ts";
+import { endsWithInput, type Sessions, type SessionStreams } from "../api/sessions.ts";
 import { Process, type Program, writeTo } from "./process.ts";
 import { type FakeWorld, isReady } from "./world.ts";
 
@@ -44,8 +44,13 @@ export function fakeSessions({ world, clock, programs, ports }: SessionOptions):
     async attach({ containerId, tty }, streams, call) {
       const { container, process } = world.running(containerId);
       streams.stdin?.on("data", (chunk: Uint8Array) => process.input(chunk));
-      streams.stdin?.on("end", () => container.config.stdinOnce && process.endInput());
-      await withStreams({ process, tty }, streams, call, () => container.exited ?? Promise.resolve());
+      const detached = new Promise<void>((resolve) =>
+        streams.stdin?.on("end", () => {
+          if (container.config.stdinOnce) process.endInput();
+          if (endsWithInput(container.config)) resolve();
+        }),
+      );
+      await withStreams({ process, tty }, streams, call, () => Promise.race([container.exited, detached]));
     },
     async portForward(podSandboxId, port, connection, call) {
       if (!isReady(world.sandbox(podSandboxId))) {

@@ -4,7 +4,7 @@
 import { closeSync, constants, existsSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
-import type { AttachSession, SessionStreams } from "../../api/sessions.ts";
+import { type AttachSession, endsWithInput, type SessionStreams } from "../../api/sessions.ts";
 import type { Call } from "../../../plugins/kit/call.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
 import { LibcError, libc, openFlags } from "../kernel/libc.ts";
@@ -39,7 +39,6 @@ export async function attachSession(
   await tail.start();
   void followSizes(streams.resizes, (columns, rows) => control(native, record, `1 ${rows} ${columns}\n`));
   const input = streams.stdin && record.config.stdin ? openInput(native, record) : undefined;
-  if (streams.stdin) input?.feed(streams.stdin);
   try {
     await followOutput(native, record, tail, streams, input, call);
   } finally {
@@ -60,6 +59,12 @@ async function followOutput(
   const stopWatching = tail.watch(() => wake());
   const stopWaiting = onExit(record, () => wake());
   const onAbort = () => wake();
+  let isDetached = false;
+  if (streams.stdin)
+    input?.feed(streams.stdin, () => {
+      isDetached = endsWithInput(record.config);
+      wake();
+    });
   call.signal.addEventListener("abort", onAbort);
   try {
     for (;;) {
@@ -76,7 +81,7 @@ async function followOutput(
         if (to && !to.destroyed && !to.write(bytes)) await drained(to, call);
       }
       input?.discard();
-      if (hasEnded || call.signal.aborted) {
+      if (hasEnded || isDetached || call.signal.aborted) {
         wake();
         return call.signal.throwIfAborted();
       }
@@ -130,6 +135,7 @@ class Input {
   #from: Readable | undefined;
   #held: Buffer = Buffer.alloc(0);
   #hasEnded = false;
+  #onSent = () => {};
   #cancel = () => {};
 
   constructor(native: Native, record: ContainerRecord) {
@@ -151,8 +157,9 @@ class Input {
     }
   }
 
-  /** Sends what the client types; its end closes the container's input where that was asked for. */
-  feed(from: Readable): void {
+  /** Sends what the client types; its end closes the container's input where that was asked for, and is told when all was sent. */
+  feed(from: Readable, onSent: () => void): void {
+    this.#onSent = onSent;
     from.on("data", this.#onData);
     from.once("end", this.#onEnd);
     this.#from = from;
@@ -161,9 +168,14 @@ class Input {
   readonly #onData = (chunk: Buffer): void => this.#send(chunk);
 
   readonly #onEnd = (): void => {
-    if (this.#fd >= 0 && this.#held.length === 0) libc.shutdownWrite(this.#fd);
+    if (this.#fd >= 0 && this.#held.length === 0) this.#end();
     else this.#hasEnded = true;
   };
+
+  #end(): void {
+    libc.shutdownWrite(this.#fd);
+    this.#onSent();
+  }
 
   /** What conmon does not take yet is held, and the client with it. */
   #send(chunk: Buffer): void {
@@ -179,7 +191,7 @@ class Input {
     if (left.length > 0) {
       this.#from?.pause();
       this.#cancel = this.#native.clock.after(retryMs, () => this.#send(Buffer.alloc(0)));
-    } else if (this.#hasEnded) libc.shutdownWrite(this.#fd);
+    } else if (this.#hasEnded) this.#end();
     else this.#from?.resume();
   }
 

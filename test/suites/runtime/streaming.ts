@@ -175,6 +175,23 @@ export function streaming(t: Test, bench: Workbench): void {
     await bench.removePod(pod.id);
   });
 
+  t.test("attach ends with what the client types where the container's input stays open", async (t) => {
+    const pod = await bench.pod();
+    const id = await bench.started(pod, { command: ["cat"], stdin: true });
+    for (const word of ["first", "second"]) {
+      const out = collector();
+      const stdin = new PassThrough();
+      const session = { containerId: id, tty: false };
+      const attached = bench.runtime.sessions.attach(session, { stdin, stdout: out.stream }, within(60_000));
+      stdin.write(`${word}\n`);
+      await until("the echo", () => out.text() === `${word}\n`);
+      stdin.end();
+      await attached;
+      t.match(await bench.status(id), { state: cri.ContainerState.CONTAINER_RUNNING }, `after ${word}`);
+    }
+    await bench.removePod(pod.id);
+  });
+
   t.test("attach sees the output of a container without a log path too", async (t) => {
     const pod = await bench.pod();
     const id = await bench.started(pod, { command: ["cat"], stdin: true, stdinOnce: true, logPath: "" });
