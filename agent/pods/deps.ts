@@ -18,7 +18,7 @@ import type { VolumeManager } from "../volumes/contract.ts";
 import type { AgentPod } from "./agent-pod.ts";
 import type { NodeFacts } from "./node-facts.ts";
 import type { Recorder } from "./recorder.ts";
-import type { ResizeRefusal } from "./resize.ts";
+import type { RefusedResize } from "./resize.ts";
 
 /** What a container gets beyond its spec from the node: devices, CPUs of its own. */
 export interface Allotment {
@@ -47,7 +47,7 @@ export interface NodeResources {
   /** `others` are the pods that were admitted before. */
   admit(pod: AgentPod, others: readonly AgentPod[]): Admission;
   /** Undefined when there is room for what a running pod asks for now. */
-  refuseResize(pod: AgentPod, others: readonly AgentPod[]): ResizeRefusal | undefined;
+  refuseResize(pod: AgentPod, others: readonly AgentPod[]): RefusedResize | undefined;
   /** Makes the pod's cgroup; idempotent. */
   preparePod(pod: AgentPod, call: Call): Promise<void>;
   allot(pod: AgentPod, container: Container, call: Call): Promise<Allotment>;

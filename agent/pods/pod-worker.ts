@@ -18,7 +18,7 @@ import type { PodDeps } from "./deps.ts";
 import { backOffKey, PodRun } from "./executors.ts";
 import type { Killer } from "./killer.ts";
 import { plan, type PlanContext, type PodStage } from "./plan.ts";
-import { grantedBefore, grantedOf, type ResizeRefusal, withGrantedResources } from "./resize.ts";
+import { grantedBefore, grantedOf, resizedBetween, type ResizeRefusal, withGrantedResources } from "./resize.ts";
 
 /** Nobody tells a pod that another one has made room. */
 const retryResizeMs = 10_000;
@@ -244,10 +244,18 @@ export class PodWorker {
 
   /** What the pod asks for since it was admitted comes into force when there is room. */
   #grantResources(): void {
-    const { deps, admitted } = this.#host;
+    const { deps, admitted, backOff } = this.#host;
     const isAsking = this.#pod !== this.#declared;
-    this.#resize = isAsking ? deps.resources.refuseResize(this.#declared, admitted(this.#pod.metadata.uid)) : undefined;
-    if (!this.#resize) this.#pod = this.#declared;
+    const refused = isAsking
+      ? deps.resources.refuseResize(this.#declared, admitted(this.#pod.metadata.uid))
+      : undefined;
+    if (refused && refused.resize !== this.#resize)
+      deps.recorder.event(this.#declared, "Warning", `Resize${refused.resize}`, refused.message);
+    this.#resize = refused?.resize;
+    if (refused || !isAsking) return;
+    // One that crashed for want of them need not wait for what it did with less.
+    for (const name of resizedBetween(this.#pod, this.#declared)) backOff.reset(backOffKey(this.#declared, name));
+    this.#pod = this.#declared;
   }
 
   async #terminate(call: Call): Promise<void> {

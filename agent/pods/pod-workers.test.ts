@@ -8,7 +8,7 @@ import type { PodStatus } from "../../plugins/kit/objects/types.ts";
 import { everythingFits, isReady, openPodRoom, testPod } from "../../test/harness/pod-room.ts";
 import type { AgentPod } from "./agent-pod.ts";
 import { nothingAllotted } from "./deps.ts";
-import type { ResizeRefusal } from "./resize.ts";
+import type { RefusedResize } from "./resize.ts";
 
 const images = ["busybox:1"];
 const deleted = (pod: AgentPod, graceSeconds = 1): AgentPod => ({
@@ -98,6 +98,23 @@ t.test("a crashing container waits for its back-off and comes back", async (t) =
   await settle(() => waits()?.restartCount === 2 && waits()?.state?.waiting?.reason === "CrashLoopBackOff");
   t.match(waits()?.state?.waiting?.message, /back-off 20s/);
   t.equal(waits()?.lastState?.terminated?.exitCode, 1);
+});
+
+t.test("a crashing container that is given other resources does not wait for its back-off", async (t) => {
+  const clock = new FakeClock();
+  const fake = openFake({ images, clock });
+  const room = await openPodRoom(fake, { clock });
+  t.teardown(() => room.close());
+  const asking = (memory: string) => ({
+    containers: [{ name: "main", image: "busybox:1", command: ["false"], resources: { limits: { memory } } }],
+  });
+  const pod = testPod("starved", asking("1Mi"));
+  room.workers.update(pod);
+  const status = () => room.deps.statuses.get(pod.metadata.uid)?.containerStatuses?.[0];
+  await settle(() => status()?.restartCount === 1 && status()?.state?.waiting?.reason === "CrashLoopBackOff");
+  room.workers.update({ ...pod, spec: { ...pod.spec, ...asking("64Mi") } });
+  await settle(() => status()?.restartCount === 2);
+  t.pass("no time has passed");
 });
 
 t.test("a pod deleted while its image is pulled goes at once", async (t) => {
@@ -311,7 +328,7 @@ t.test("a changed resource is resized in place, once", async (t) => {
 
 t.test("a resize that the node has no room for leaves everything as it is, and is told", async (t) => {
   const fake = openFake({ images });
-  let refusal: ResizeRefusal | undefined = "Infeasible";
+  let refusal: RefusedResize | undefined = { resize: "Infeasible", message: "too much" };
   const clock = new FakeClock();
   const asked: string[] = [];
   const fits = {
@@ -341,7 +358,11 @@ t.test("a resize that the node has no room for leaves everything as it is, and i
   t.equal(room.workers.get(pod.metadata.uid)?.pod.spec.containers[0]?.resources?.requests?.["cpu"], "100m");
   await room.close();
 
-  refusal = "Deferred";
+  t.match(
+    room.events.filter(({ reason }) => reason.startsWith("Resize")),
+    [{ pod: "grow", reason: "ResizeInfeasible", message: "too much" }],
+  );
+  refusal = { resize: "Deferred", message: "not now" };
   const next = await openPodRoom(fake, { deps: { resources: fits }, clock });
   t.teardown(() => next.close());
   next.workers.update({ ...larger, status: refused });

@@ -6,6 +6,12 @@ import type { AgentPod } from "./agent-pod.ts";
 /** Why they are not granted, as upstream names it: there will never be room, or there is none now. */
 export type ResizeRefusal = "Infeasible" | "Deferred";
 
+/** The same with what its event says. */
+export interface RefusedResize {
+  readonly resize: ResizeRefusal;
+  readonly message: string;
+}
+
 type Resources = Container["resources"];
 
 /** The pod as declared with the resources that its containers have; the declared pod itself where these are the same. */
@@ -33,6 +39,14 @@ export function grantedOf({ spec }: AgentPod): Map<string, Resources> {
 export function grantedBefore(status: PodStatus | undefined): Map<string, Resources> {
   const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
   return new Map(statuses.flatMap(({ name, resources }) => (resources ? [[name, resources]] : [])));
+}
+
+/** Names of containers that have other resources than before. */
+export function resizedBetween(before: AgentPod, after: AgentPod): string[] {
+  const had = grantedOf(before);
+  return [...grantedOf(after)]
+    .filter(([name, resources]) => text(had.get(name)) !== text(resources))
+    .map(([name]) => name);
 }
 
 function text(resources: Resources): string {

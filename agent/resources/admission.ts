@@ -8,7 +8,7 @@ import { parseQuantity, quantityMilli } from "../../plugins/kit/quantity.ts";
 import { isExtended } from "../node/capacity.ts";
 import { type AgentPod, isCriticalPod, isStaticPod } from "../pods/agent-pod.ts";
 import type { Admission } from "../pods/deps.ts";
-import type { ResizeRefusal } from "../pods/resize.ts";
+import type { RefusedResize } from "../pods/resize.ts";
 import type { Verdict } from "../status/pod-status.ts";
 import { podsToPreempt } from "./preemption.ts";
 
@@ -70,9 +70,15 @@ export function resizeRefusal(
   pod: AgentPod,
   others: readonly AgentPod[],
   allocatable: AdmissionFacts["allocatable"],
-): ResizeRefusal | undefined {
-  if (shortages(pod, [], allocatable).length > 0) return "Infeasible";
-  return shortages(pod, others, allocatable).length > 0 ? "Deferred" : undefined;
+): RefusedResize | undefined {
+  const [never] = shortages(pod, [], allocatable);
+  if (never) {
+    const { name, amount, capacity } = never;
+    const amounts = `requested: ${told(name, amount)}, capacity: ${told(name, capacity)}`;
+    return { resize: "Infeasible", message: `Node didn't have enough capacity: ${name}, ${amounts}` };
+  }
+  const [short] = shortages(pod, others, allocatable);
+  return short && { resize: "Deferred", message: refused(short).message };
 }
 
 /** In thousandths. */

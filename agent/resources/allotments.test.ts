@@ -120,8 +120,19 @@ t.test("resizeRefusal()", async (t) => {
   const refusal = (cpu: string, ...others: string[]) =>
     resizeRefusal(asks(cpu), others.map(asks), { cpu: "2", pods: "9" });
   t.equal(refusal("1500m", "500m"), undefined);
-  t.equal(refusal("1500m", "600m"), "Deferred", "until the other one goes");
-  t.equal(refusal("200", "500m"), "Infeasible", "whoever goes");
+  t.same(
+    refusal("1500m", "600m"),
+    {
+      resize: "Deferred",
+      message: "Node didn't have enough resource: cpu, requested: 1500, used: 600, capacity: 2000",
+    },
+    "until the other one goes",
+  );
+  t.same(
+    refusal("200", "500m"),
+    { resize: "Infeasible", message: "Node didn't have enough capacity: cpu, requested: 200000, capacity: 2000" },
+    "whoever goes",
+  );
 });
 
 t.test("admissionOf()", async (t) => {
