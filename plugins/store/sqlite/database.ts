@@ -3,13 +3,15 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
 import { DamagedError, TooNewError } from "./failure.ts";
+import { Journal } from "./journal.ts";
 import { type Commit, flagsOf, type Marks, type Row, rowOf, unpackRows } from "./protocol.ts";
 
 // "SKIF": tells `file` and us that a database is ours.
 const applicationId = 0x534b4946;
 const formatVersion = 1;
 const cacheKiB = 512;
-const walLimitBytes = 4 * 1024 * 1024;
+/** A little more than SQLite fills before it begins again at the front. */
+const journalBytes = 4 * 1024 * 1024;
 /** Pages worth giving back to the file system: a quarter of the file, and at least 1 MiB. */
 const vacuumFraction = 0.25;
 const vacuumPages = 256;
@@ -39,20 +41,25 @@ export class Database {
   readonly #insert: StatementSync;
   readonly #remove: StatementSync;
   readonly #mark: StatementSync;
+  readonly #journal: Journal;
+  /** Rows of commits that could not be made durable, where taking them back failed too. */
+  #undone: number[] = [];
 
   /** Opens a database that was built earlier; throws DamagedError where its structure is broken. */
-  constructor(path: string) {
+  constructor(path: string, openJournal = (of: string) => new Journal(of)) {
     this.#db = new DatabaseSync(path);
     try {
       this.#db.exec("PRAGMA busy_timeout=0; PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL");
-      this.#db.exec(`PRAGMA synchronous=FULL; PRAGMA cache_size=-${cacheKiB}`);
-      this.#db.exec(`PRAGMA journal_size_limit=${walLimitBytes}; PRAGMA temp_store=MEMORY`);
+      // With NORMAL, SQLite keeps its files consistent but leaves it to us to make each commit durable: see `Journal`.
+      this.#db.exec(`PRAGMA synchronous=NORMAL; PRAGMA cache_size=-${cacheKiB}`);
+      this.#db.exec(`PRAGMA journal_size_limit=${journalBytes}; PRAGMA temp_store=MEMORY`);
       this.#check();
       this.#insert = this.#db.prepare(
         "INSERT INTO log (revision, create_revision, flags, crc, key, value) VALUES (?, ?, ?, ?, ?, ?)",
       );
       this.#remove = this.#db.prepare("DELETE FROM log WHERE revision = ?");
       this.#mark = this.#db.prepare("INSERT OR REPLACE INTO marks (name, value) VALUES (?, ?)");
+      this.#journal = openJournal(path);
     } catch (error) {
       this.#db.close();
       throw error;
@@ -90,19 +97,52 @@ export class Database {
 
   /** All or nothing; durable when it returns. */
   commit({ rows, removed, marks }: Commit): void {
-    this.#db.exec("BEGIN IMMEDIATE");
-    try {
+    const inserted: number[] = [];
+    this.#transact(() => {
+      for (const revision of this.#undone) this.#remove.run(revision);
       for (const revision of removed) this.#remove.run(revision);
       for (const row of unpackRows(rows)) {
         const value = row.value ?? new Uint8Array(0);
         this.#insert.run(row.revision, row.createRevision, flagsOf(row), checksum(row), row.key, value);
+        inserted.push(row.revision);
       }
       for (const [name, value] of Object.entries(marks)) this.#mark.run(name, JSON.stringify(value));
+    });
+    this.#undone = [];
+    try {
+      this.#journal.sync();
+    } catch (error) {
+      this.#undo(inserted);
+      throw error;
+    }
+  }
+
+  /** Takes back what SQLite holds for committed but the disk refused: its revisions will be given again. */
+  #undo(revisions: readonly number[]): void {
+    try {
+      this.#transact(() => {
+        for (const revision of revisions) this.#remove.run(revision);
+      });
+    } catch {
+      // The disk fails altogether; the next commit that it takes begins with this.
+      this.#undone.push(...revisions);
+    }
+  }
+
+  #transact(work: () => void): void {
+    this.#db.exec("BEGIN IMMEDIATE");
+    try {
+      work();
       this.#db.exec("COMMIT");
     } catch (error) {
       this.#rollBack();
       throw error;
     }
+  }
+
+  /** Makes room for commits ahead, so that they need not. */
+  prepareJournal(): void {
+    this.#journal.reserve(journalBytes);
   }
 
   /** Gives free pages back to the file system once they are many. */
@@ -118,6 +158,7 @@ export class Database {
   }
 
   close(): void {
+    this.#journal.close();
     this.#db.close();
   }
 

@@ -95,4 +95,5 @@ if ("kind" in opened) {
     if (request.do === "commit" && request.commit.removed.length > 0) shrink();
   });
   say({ say: "opened" });
+  database.prepareJournal();
 }
