@@ -8,30 +8,58 @@ import { badRequest, failure } from "./status.ts";
 
 export const defaultDeadlineMs = 60_000;
 
-export function withinDeadline<T>(
+export async function withinDeadline<T>(
   clock: Clock,
   limitMs: number,
   parent: Call,
   work: (call: Call) => Promise<T>,
 ): Promise<T> {
-  const { signal } = parent;
-  const controller = new AbortController();
-  const pass = () => controller.abort(signal.reason);
-  if (signal.aborted) pass();
-  else signal.addEventListener("abort", pass, { once: true });
-  return new Promise((resolve, reject) => {
-    const cancel = clock.after(limitMs, () => {
-      const fault = tooSlow();
-      controller.abort(fault);
-      end();
-      reject(fault);
-    });
-    const end = () => {
-      cancel();
-      signal.removeEventListener("abort", pass);
-    };
-    work(controller).finally(end).then(resolve, reject);
+  const call = new BoundedCall(parent);
+  const { promise: over, reject } = Promise.withResolvers<never>();
+  const cancel = clock.after(limitMs, () => {
+    const fault = tooSlow();
+    call.stop(fault);
+    reject(fault);
   });
+  try {
+    return await Promise.race([work(call), over]);
+  } finally {
+    cancel();
+    call.end();
+  }
+}
+
+/** Stops with its parent or when told. Most work ends at once and never asks: the signal is made only when it does. */
+class BoundedCall implements Call {
+  readonly #parent: Call;
+  #controller: AbortController | undefined;
+  #stopped: Fault | undefined;
+  readonly #pass = () => this.#controller?.abort(this.#parent.signal.reason);
+
+  constructor(parent: Call) {
+    this.#parent = parent;
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      const { signal } = this.#parent;
+      if (this.#stopped) this.#controller.abort(this.#stopped);
+      else if (signal.aborted) this.#pass();
+      else signal.addEventListener("abort", this.#pass, { once: true });
+    }
+    return this.#controller.signal;
+  }
+
+  stop(fault: Fault): void {
+    this.#stopped = fault;
+    this.#controller?.abort(fault);
+  }
+
+  /** The parent may live on: it holds on to us no longer. */
+  end(): void {
+    if (this.#controller) this.#parent.signal.removeEventListener("abort", this.#pass);
+  }
 }
 
 const unitsMs: Record<string, number> = {

@@ -50,7 +50,7 @@ export interface Dispatcher {
 export async function dispatch(dispatcher: Dispatcher, request: ApiRequest): Promise<Answer> {
   const trail = dispatcher.audit?.begin(request);
   const sorted: Sorted = {};
-  const made = await answerOrRefusal(dispatcher, trail?.request ?? request, trail, sorted);
+  const made = await answerOrRefusal(dispatcher, request, trail, sorted);
   if (sorted.flow) Object.assign(made.headers, sorted.flow.headers);
   const complete = trail ? trail.complete(made) : made;
   const encoding = request.headers.get("accept-encoding");
@@ -80,17 +80,17 @@ interface Sorted {
 
 async function answer(
   dispatcher: Dispatcher,
-  request: ApiRequest,
+  asked: ApiRequest,
   trail: AuditTrail | undefined,
   sorted: Sorted,
 ): Promise<Answer> {
   const { services } = dispatcher;
-  const call: Call = { signal: request.signal };
-  const path = parsePath(request.path);
-  const { user, real } = await userOf(dispatcher, request, call);
+  const call: Call = asked;
+  const path = parsePath(asked.path);
+  const { user, real } = await userOf(dispatcher, asked, call);
   if (!path) {
-    const attributes = { user, verb: request.method.toLowerCase(), path: request.path };
-    trail?.identify(attributes, real);
+    const attributes = { user, verb: asked.method.toLowerCase(), path: asked.path };
+    const request = trail?.identify(attributes, real) ?? asked;
     sorted.flow = services.flows.flowOf(attributes);
     await requireAllowed(services, attributes, call, trail);
     // These are answered at once; a limit that makes no sense is refused all the same.
@@ -102,9 +102,9 @@ async function answer(
       return found;
     });
   }
-  const verb = verbOf(request, path);
-  const attributes = attributesOf(user, verb, path, request);
-  trail?.identify(attributes, real);
+  const verb = verbOf(asked, path);
+  const attributes = attributesOf(user, verb, path, asked);
+  const request = trail?.identify(attributes, real) ?? asked;
   const isLong = verb === "watch" || passedOn.has(path.subresource);
   if (verb === "watch" || !isLong) sorted.flow = services.flows.flowOf(attributes);
   await requireAllowed(services, attributes, call, trail);

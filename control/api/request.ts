@@ -1,15 +1,15 @@
 // ApiRequest is one request as the API path reads it, whatever carried it: a socket, or a call in the same process.
 
 import type { UserInfo } from "../../plugins/kit/admission.ts";
+import type { Call } from "../../plugins/kit/call.ts";
 import type { Peer } from "../../plugins/kit/platform/http-server.ts";
 
-export interface ApiRequest {
+export interface ApiRequest extends Call {
   readonly method: string;
   /** Undecoded. */
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: Headers;
-  readonly signal: AbortSignal;
   readonly peer: Peer;
   /** Set for callers in the same process, whose identity is given; they are not authenticated again. */
   readonly user?: UserInfo;

@@ -14,22 +14,47 @@ import { badRequest, tooLarge } from "./status.ts";
 const maximumBodyBytes = 3 * 1024 * 1024;
 
 export function requestFrom(request: Request, peer: Peer, user?: UserInfo): ApiRequest {
-  const { url } = request;
-  const pathAt = url.indexOf("/", url.indexOf("://") + 3);
-  const queryAt = url.indexOf("?", pathAt);
-  const hashAt = url.indexOf("#", pathAt);
-  const end = hashAt < 0 ? url.length : hashAt;
-  return {
-    method: request.method,
-    path: pathAt < 0 ? "/" : url.slice(pathAt, queryAt < 0 ? end : queryAt),
-    query: new URLSearchParams(queryAt < 0 ? "" : url.slice(queryAt + 1, end)),
-    headers: request.headers,
-    signal: request.signal,
-    peer,
-    ...(user ? { user } : {}),
-    body: () => readBody(request),
-  };
+  return new WebRequest(request, peer, user);
 }
+
+/** What few requests need is made when it is asked for. */
+class WebRequest implements ApiRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly peer: Peer;
+  readonly user?: UserInfo;
+  readonly #request: Request;
+
+  constructor(request: Request, peer: Peer, user: UserInfo | undefined) {
+    const { url } = request;
+    const pathAt = url.indexOf("/", url.indexOf("://") + 3);
+    const queryAt = url.indexOf("?", pathAt);
+    const hashAt = url.indexOf("#", pathAt);
+    const end = hashAt < 0 ? url.length : hashAt;
+    this.method = request.method;
+    this.path = pathAt < 0 ? "/" : url.slice(pathAt, queryAt < 0 ? end : queryAt);
+    this.query = queryAt < 0 ? noQuery : new URLSearchParams(url.slice(queryAt + 1, end));
+    this.peer = peer;
+    if (user) this.user = user;
+    this.#request = request;
+  }
+
+  get headers(): Headers {
+    return this.#request.headers;
+  }
+
+  get signal(): AbortSignal {
+    return this.#request.signal;
+  }
+
+  body(): Promise<Uint8Array> {
+    return readBody(this.#request);
+  }
+}
+
+/** Nobody changes a query. */
+const noQuery = new URLSearchParams();
 
 async function readBody(request: Request): Promise<Uint8Array> {
   if (request instanceof TextRequest) return bounded(request.ready ?? new Uint8Array());

@@ -8,7 +8,7 @@ import type { ApiRequest } from "../../api/request.ts";
 import type { Attributes } from "../contract.ts";
 import { userInfoOf } from "../reviews.ts";
 import type { Auditor, AuditTrail } from "./contract.ts";
-import { type AuditPolicy, type Recording, recordingOf, type Stage } from "./policy.ts";
+import { type AuditPolicy, noRecording, recordingOf, type Stage } from "./policy.ts";
 
 export interface AuditorOptions {
   readonly policy: AuditPolicy;
@@ -21,39 +21,31 @@ export const createAuditor = (options: AuditorOptions): Auditor => ({
 });
 
 const longestAnnotation = 10_240;
-const none: Recording = { level: "None", omitStages: new Set(), omitManagedFields: false };
 
 class Trail implements AuditTrail {
-  readonly request: ApiRequest;
+  readonly #request: ApiRequest;
   readonly #options: AuditorOptions;
-  readonly #id: string;
   readonly #receivedAt: number;
   readonly #annotations: Record<string, string> = {};
-  #recording = none;
+  #id = "";
+  #recording = noRecording;
   #facts: Record<string, unknown> = {};
   #requestBody: Uint8Array | undefined;
 
   constructor(request: ApiRequest, options: AuditorOptions) {
+    this.#request = request;
     this.#options = options;
+    this.#receivedAt = options.clock.now();
+  }
+
+  identify(attributes: Attributes, real: UserInfo): ApiRequest {
+    const request = this.#request;
+    this.#recording = recordingOf(this.#options.policy, attributes);
+    const { level } = this.#recording;
+    if (level === "None") return request;
     // A client may bring its own id, to find its request again.
     const brought = request.headers.get("audit-id");
     this.#id = brought && /^[\w-]{1,64}$/.test(brought) ? brought : randomUUID();
-    this.#receivedAt = options.clock.now();
-    this.request = {
-      ...request,
-      body: async () => {
-        const body = await request.body();
-        if (this.#recording.level === "Request" || this.#recording.level === "RequestResponse")
-          this.#requestBody = body;
-        return body;
-      },
-    };
-  }
-
-  identify(attributes: Attributes, real: UserInfo): void {
-    this.#recording = recordingOf(this.#options.policy, attributes);
-    if (this.#recording.level === "None") return;
-    const { request } = this;
     const query = request.query.toString();
     const userAgent = request.headers.get("user-agent");
     this.#facts = {
@@ -66,9 +58,17 @@ class Trail implements AuditTrail {
       ...(attributes.resource ? { objectRef: objectRefOf(attributes.resource) } : {}),
     };
     this.#emit("RequestReceived", {});
+    return level === "Metadata" ? request : withBody(request, () => this.#readBody());
+  }
+
+  async #readBody(): Promise<Uint8Array> {
+    const body = await this.#request.body();
+    this.#requestBody = body;
+    return body;
   }
 
   annotate(key: string, value: string): void {
+    if (this.#recording.level === "None") return;
     // The first to say something under a key is right, as upstream has it.
     if (!Object.hasOwn(this.#annotations, key)) this.#annotations[key] = value.slice(0, longestAnnotation);
   }
@@ -124,6 +124,23 @@ class Trail implements AuditTrail {
       return undefined;
     }
   }
+}
+
+/** The same request with its body read by another. */
+function withBody(request: ApiRequest, body: () => Promise<Uint8Array>): ApiRequest {
+  const { method, path, query, headers, peer, user } = request;
+  return {
+    method,
+    path,
+    query,
+    headers,
+    get signal() {
+      return request.signal;
+    },
+    peer,
+    ...(user ? { user } : {}),
+    body,
+  };
 }
 
 function objectRefOf({

@@ -7,10 +7,11 @@ import type { Attributes } from "../contract.ts";
 
 /** The record of one request, from its arrival to the end of its answer. Nothing here waits or throws. */
 export interface AuditTrail {
-  /** The request to go on with: its body is seen where the policy wants it. */
-  readonly request: ApiRequest;
-  /** Who asks for what; `real` is who stands behind an impersonated user. Decides how much is recorded. */
-  identify(attributes: Attributes, real: UserInfo): void;
+  /**
+   * Who asks for what; `real` is who stands behind an impersonated user. Decides how much is recorded, and gives the request to go
+   * on with: its body is seen where the policy wants it.
+   */
+  identify(attributes: Attributes, real: UserInfo): ApiRequest;
   annotate(key: string, value: string): void;
   /** The answer to go on with: streams are recorded when they begin and when they end. */
   complete(answer: Answer): Answer;

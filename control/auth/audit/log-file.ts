@@ -1,5 +1,5 @@
-// The audit log on disk: JSON lines, written behind the requests in one piece a turn, turned over by size and kept by
-// number and age. Invariants: one write is under way at a time; what cannot be written is counted and told, never waited for.
+// The audit log on disk: JSON lines, gathered for a moment and written behind the requests in one piece, turned over by size and
+// kept by number and age. Invariants: one write is under way at a time; what cannot be written is counted and told, never waited for.
 
 import { appendFile, mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
@@ -29,6 +29,7 @@ export class AuditFile {
   #dropped = 0;
   #writing: Promise<void> | undefined;
   #hurry: (() => void) | undefined;
+  #isFlushing = false;
   #hasFolder = false;
 
   constructor(options: AuditFileOptions) {
@@ -49,14 +50,26 @@ export class AuditFile {
 
   /** Resolves when all that was taken is on disk or given up. */
   async flush(): Promise<void> {
-    while (this.#writing) {
-      this.#hurry?.();
-      await this.#writing;
-    }
+    this.#isFlushing = true;
+    this.#hurry?.();
+    await this.#writing;
+    this.#isFlushing = false;
   }
 
   async #drain(): Promise<void> {
-    // Events go out together: a write each turn costs more than the requests that it tells of, and wears out a card.
+    while (this.#waiting.length > 0) {
+      await this.#gather();
+      const text = this.#waiting.join("");
+      this.#waiting = [];
+      this.#waitingBytes = 0;
+      await this.#append(text);
+    }
+    this.#writing = undefined;
+  }
+
+  /** Events go out together: a write for each costs more than the request that it tells of, and wears out a card. */
+  async #gather(): Promise<void> {
+    if (this.#isFlushing) return;
     await new Promise<void>((resolve) => {
       const cancel = this.#options.clock.after(gatherMs, resolve);
       this.#hurry = () => {
@@ -65,16 +78,6 @@ export class AuditFile {
       };
     });
     this.#hurry = undefined;
-    try {
-      while (this.#waiting.length > 0) {
-        const text = this.#waiting.join("");
-        this.#waiting = [];
-        this.#waitingBytes = 0;
-        await this.#append(text);
-      }
-    } finally {
-      this.#writing = undefined;
-    }
   }
 
   async #append(text: string): Promise<void> {

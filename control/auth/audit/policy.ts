@@ -60,17 +60,26 @@ export function parseAuditPolicy(text: string, where: string): AuditPolicy {
   return { rules, omitStages: policy.omitStages ?? [], omitManagedFields: policy.omitManagedFields === true };
 }
 
+export const noRecording: Recording = { level: "None", omitStages: new Set(), omitManagedFields: false };
+
+/** What each rule asks for; made once, since every request is asked about. */
+const recordings = new WeakMap<PolicyRule, Recording>();
+
 export function recordingOf(policy: AuditPolicy, attributes: Attributes): Recording {
   const rule = policy.rules.find((each) => matches(each, attributes));
-  return {
-    level: rule?.level ?? "None",
-    omitStages: new Set([...policy.omitStages, ...(rule?.omitStages ?? [])]),
-    omitManagedFields: rule?.omitManagedFields ?? policy.omitManagedFields,
+  if (!rule || rule.level === "None") return noRecording;
+  const known = recordings.get(rule);
+  if (known) return known;
+  const recording = {
+    level: rule.level,
+    omitStages: new Set([...policy.omitStages, ...(rule.omitStages ?? [])]),
+    omitManagedFields: rule.omitManagedFields ?? policy.omitManagedFields,
   };
+  recordings.set(rule, recording);
+  return recording;
 }
 
 function matches(rule: PolicyRule, { user, verb, resource, path }: Attributes): boolean {
-  const allows = (list: readonly string[] | undefined, value: string) => !list?.length || list.includes(value);
   if (!allows(rule.users, user.name) || !allows(rule.verbs, verb)) return false;
   if (rule.userGroups?.length && !rule.userGroups.some((group) => user.groups.includes(group))) return false;
   const speaksOfResources = Boolean(rule.resources?.length || rule.namespaces?.length);
@@ -82,6 +91,10 @@ function matches(rule: PolicyRule, { user, verb, resource, path }: Attributes): 
   }
   if (speaksOfResources) return false;
   return !rule.nonResourceURLs?.length || rule.nonResourceURLs.some((url) => pathMatches(url, path ?? ""));
+}
+
+function allows(list: readonly string[] | undefined, value: string): boolean {
+  return !list?.length || list.includes(value);
 }
 
 function matchesResource(
