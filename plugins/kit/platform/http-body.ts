@@ -1,13 +1,21 @@
 // Bodies between web streams and node's: read only as fast as the reader takes them, broken off when the signal says so.
 
 import type http from "node:http";
+import type { Readable } from "node:stream";
 import { Fault } from "../fault.ts";
 import { TextRequest } from "../text-request.ts";
 
 const readAheadBytes = 64 * 1024;
 
-/** An incoming message as a stream that is paused while its reader is behind. Ends early only with an error. */
-export function bodyOf(incoming: http.IncomingMessage, signal: AbortSignal): ReadableStream<Uint8Array> {
+/**
+ * An incoming message as a stream that is paused while its reader is behind. Ends early only with an error. `drop` is what becomes
+ * of the rest when the reader wants no more.
+ */
+export function bodyOf(
+  incoming: Readable,
+  signal: AbortSignal,
+  drop = () => void incoming.destroy(),
+): ReadableStream<Uint8Array> {
   let isOver = false;
   const onAbort = () => void incoming.destroy(signal.reason as Error);
   const finish = (how: () => void) => {
@@ -37,7 +45,7 @@ export function bodyOf(incoming: http.IncomingMessage, signal: AbortSignal): Rea
         incoming.resume();
       },
       cancel() {
-        finish(() => void incoming.destroy());
+        finish(drop);
       },
     },
     new ByteLengthQueuingStrategy({ highWaterMark: readAheadBytes }),

@@ -38,12 +38,12 @@ export class HttpConnections {
     });
   }
 
-  /** Counts a request on its connection until its answer is over. HTTP/2 counts its streams itself. */
-  begin(socket: Duplex | undefined, outgoing: { once(event: "close", then: () => void): unknown }): void {
-    if (!socket || !this.#requestsBySocket.has(socket)) return;
+  /** Counts a request on its connection until the returned function tells that its answer is over. HTTP/2 counts its streams itself. */
+  begin(socket: Duplex | undefined): (() => void) | undefined {
+    if (!socket || !this.#requestsBySocket.has(socket)) return undefined;
     this.#spoke(socket);
     this.#change(socket, 1);
-    outgoing.once("close", () => this.#change(socket, -1));
+    return () => this.#change(socket, -1);
   }
 
   /** The connection is no longer HTTP: it is busy until it ends. */

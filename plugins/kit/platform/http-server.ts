@@ -6,15 +6,13 @@ import http2 from "node:http2";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { PeerCertificate, TLSSocket } from "node:tls";
-import { getRequestListener } from "@hono/node-server";
-import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Fault } from "../fault.ts";
 import { parseCertificate } from "../x509/certificate.ts";
 import { HttpConnections } from "./http-connections.ts";
 import { awaitRest } from "./http-patience.ts";
 import { type Outgoing, sendResponse } from "./http-response.ts";
-import { rememberIncoming } from "./request-body.ts";
 import { runtime } from "./runtime.ts";
+import { type Incoming, ServedRequest } from "./served-request.ts";
 
 export interface Peer {
   readonly address: string;
@@ -67,7 +65,7 @@ export interface RunningServer {
 }
 
 type NodeServer = http.Server | http2.Http2SecureServer;
-type Incoming = http.IncomingMessage | http2.Http2ServerRequest;
+type Listener = (incoming: Incoming, outgoing: Outgoing) => void;
 
 const keepAliveMs = 120_000;
 /** What Go's servers take. A command to run in a container stands in the address, and may be long. */
@@ -79,21 +77,20 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const onError = options.onError ?? (() => {});
   const patience = { firstRequestMs: headersTimeoutOf(options), idleMs: keepAliveMs };
   const connections = new HttpConnections(patience);
-  const listener = getRequestListener(
-    async (request, env) => {
-      const { incoming, outgoing } = env as { incoming: Incoming; outgoing: Outgoing };
-      connections.begin(incoming.socket, outgoing);
-      rememberIncoming(request, incoming);
-      await sendResponse(await answer(options, request, peerOf(socketOf(incoming)), onError), outgoing, onError);
-      if (!incoming.complete) awaitRest(incoming, patience);
-      return RESPONSE_ALREADY_SENT;
-    },
-    {
-      overrideGlobalObjects: false,
-      // Only a request that cannot be made sense of comes here.
-      errorHandler: () => new Response("bad request\n", { status: 400 }),
-    },
-  );
+  const listener: Listener = (incoming, outgoing) => {
+    const request = requestOf(incoming);
+    const end = connections.begin(incoming.socket);
+    outgoing.once("close", () => {
+      if (!outgoing.writableFinished || (incoming as { aborted?: boolean }).aborted) request?.gone();
+      end?.();
+    });
+    // Neither rejects: what fails is told to `onError`.
+    void (request ? answer(options, request, peerOf(socketOf(incoming)), onError) : refusal())
+      .then((response) => sendResponse(response, outgoing, onError))
+      .then(() => {
+        if (!incoming.complete) awaitRest(incoming, patience);
+      });
+  };
   const server = makeServer(options, listener);
   connections.follow(server, options.tls !== undefined);
   server.on("upgrade", (request: http.IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -122,6 +119,20 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   };
 }
 
+/** Undefined where the request cannot be made sense of. */
+function requestOf(incoming: Incoming): ServedRequest | undefined {
+  try {
+    return new ServedRequest(incoming);
+  } catch {
+    // The client is told so; a fault of its own is nothing to report.
+    return undefined;
+  }
+}
+
+async function refusal(): Promise<Response> {
+  return new Response("bad request\n", { status: 400 });
+}
+
 async function answer(
   options: ServeOptions,
   request: Request,
@@ -146,7 +157,7 @@ function headersTimeoutOf(options: ServeOptions): number {
   return options.headersTimeoutMs ?? 20_000;
 }
 
-function makeServer(options: ServeOptions, listener: ReturnType<typeof getRequestListener>): NodeServer {
+function makeServer(options: ServeOptions, listener: Listener): NodeServer {
   const headersTimeout = headersTimeoutOf(options);
   const limits = {
     headersTimeout,

@@ -1,23 +1,15 @@
 // Reads a request's whole body straight from its connection. Web streams in between cost more than a short request itself.
 
-import type { Readable } from "node:stream";
 import { Fault } from "../fault.ts";
-
-const incomingByRequest = new WeakMap<Request, Readable>();
-
-/** For the server: where this request's body comes from. */
-export function rememberIncoming(request: Request, incoming: Readable): void {
-  incomingByRequest.set(request, incoming);
-}
+import { ServedRequest } from "./served-request.ts";
 
 /**
  * The body, at most so many bytes: Fault `too-many` beyond, `invalid` when it breaks off.
  * Undefined for requests that did not come over a connection, or whose body someone else reads.
  */
 export function wholeBody(request: Request, mostBytes: number): Promise<Buffer> | undefined {
-  const incoming = incomingByRequest.get(request);
-  if (!incoming || incoming.readableDidRead) return undefined;
-  incomingByRequest.delete(request);
+  const incoming = request instanceof ServedRequest ? request.unread : undefined;
+  if (!incoming) return undefined;
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;

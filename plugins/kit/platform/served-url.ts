@@ -1,0 +1,43 @@
+// The address that a request asks for, as a whole and normalised URL, from its target and the host it names.
+
+import type http2 from "node:http2";
+import type { TLSSocket } from "node:tls";
+import { Fault } from "../fault.ts";
+import type { Incoming } from "./served-request.ts";
+
+// What a URL parser would leave as it is. Nearly all requests are like that, and parsing takes longer than looking.
+const plainHost = /^[a-z0-9][a-z0-9._-]*(?::[1-9]\d{3,4})?$/;
+const plainTarget = /^\/[A-Za-z0-9_~!$&'()*+,;:@=/?.%-]*$/;
+const dotSegment = /\/\.{1,2}(?:[/?]|$)|%2e/i;
+
+/** Fault `invalid` where there is no telling what is asked for. */
+export function urlOf(incoming: Incoming): string {
+  const target = incoming.url ?? "";
+  const { authority, stream } = incoming as Partial<http2.Http2ServerRequest>;
+  const host = (stream ? authority : incoming.headers.host) ?? "";
+  // Proxies are asked with whole URLs, and so may servers be, in HTTP/1.1.
+  if (!stream && /^https?:\/\//.test(target)) return parsed(target, target).href;
+  if (!target.startsWith("/") || host === "") throw senseless(target);
+  const scheme = stream || (incoming.socket as TLSSocket | undefined)?.encrypted ? "https" : "http";
+  const url = `${scheme}://${host}${target}`;
+  if (plainHost.test(host) && plainTarget.test(target) && !dotSegment.test(target)) return url;
+  const { href, hostname } = parsed(url, target);
+  // A host that is more than one would move the border between host and path.
+  if (hostname !== host.replace(/:\d+$/, "").toLowerCase()) throw senseless(target);
+  return href;
+}
+
+function parsed(url: string, target: string): URL {
+  const path = target.split("?", 1)[0] ?? "";
+  // A URL parser reads these as slashes, which no server of paths does.
+  if (path.includes("\\")) throw senseless(target);
+  try {
+    return new URL(url);
+  } catch (error) {
+    throw new Fault("invalid", "Cannot serve a request: its target or host is malformed", { cause: error });
+  }
+}
+
+function senseless(target: string): Fault {
+  return new Fault("invalid", `Cannot serve a request for ${JSON.stringify(target.slice(0, 100))}: it is no path`);
+}
