@@ -6,7 +6,8 @@
 
 import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, openSync, statfsSync, writeSync } from "node:fs";
 
-const chunk = new Uint8Array(64 * 1024);
+/** A page at a time: kernels keep what was written at once in one piece, and count the whole piece as written when a part of it changes. */
+const page = new Uint8Array(4096);
 /** A disk with less room than so many times the reserve is not asked for it. */
 const roomFactor = 16;
 
@@ -31,7 +32,7 @@ export class Journal {
     try {
       const { bavail, bsize } = statfsSync(this.#path);
       if (before >= bytes || bavail * bsize < bytes * roomFactor) return;
-      for (let at = before; at < bytes; ) at += writeSync(this.#file, chunk, 0, Math.min(chunk.length, bytes - at), at);
+      for (let at = before; at < bytes; ) at += writeSync(this.#file, page, 0, Math.min(page.length, bytes - at), at);
     } catch {
       // Only speed is lost; what room was taken is given back.
       ftruncateSync(this.#file, before);
