@@ -110,7 +110,7 @@ t.test("a list of metadata is the metadata of the list", async (t) => {
 });
 
 t.test("large answers are compressed for who accepts it", async (t) => {
-  const api = await startApi();
+  const api = await startApi({ clock: new FakeClock() });
   t.teardown(() => api.close());
   for (let n = 0; n < 20; n++)
     await api.ask("POST", configMaps, { metadata: { name: `c${n}` }, data: { text: "x".repeat(10_000) } });
