@@ -149,3 +149,18 @@ t.test("WorkQueue.run() ends when stopped and leaves no timer", async (t) => {
   await ended;
   t.equal(clock.pending, 0);
 });
+
+t.test("WorkQueue tells how long keys waited in line, from when they were first put there", async (t) => {
+  const clock = new FakeClock();
+  const waits: number[] = [];
+  const queue = new WorkQueue<string>({ clock, onTaken: (waitedMs) => waits.push(waitedMs) });
+  queue.add("a");
+  await clock.advance(200);
+  queue.add("a");
+  queue.add("b");
+  await clock.advance(50);
+  const stop = new AbortController();
+  const running = queue.run(1, async (key) => (key === "b" ? stop.abort() : undefined), stop);
+  await running;
+  t.same(waits, [250, 50]);
+});
