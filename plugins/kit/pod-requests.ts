@@ -32,16 +32,36 @@ export function podRequests(pod: Pod): ReadonlyMap<string, number> {
 
 /** What a container counts for when nodes are compared though it asks for nothing, as upstream has it. */
 const usualRequests = { cpu: "100m", memory: "200Mi" };
+const usualAmounts = [...amountsOf(usualRequests)];
 const weightsByPod = new WeakMap<Pod, ReadonlyMap<string, number>>();
 
 /** The same for comparing nodes: containers that ask for no CPU or memory still count for some, or nodes full of them would look empty. */
 export function podWeight(pod: Pod): ReadonlyMap<string, number> {
   let weight = weightsByPod.get(pod);
   if (!weight) {
-    weight = pod.spec ? numbersOf(podQuantities(pod.spec, "requests", usualRequests)) : new Map();
+    weight = weigh(pod);
     weightsByPod.set(pod, weight);
   }
   return weight;
+}
+
+function weigh(pod: Pod): ReadonlyMap<string, number> {
+  const { spec } = pod;
+  if (!spec) return new Map();
+  // Every version of every pod comes by here: most have nothing but containers, and need no second sum.
+  if (spec.initContainers?.length || "resources" in spec)
+    return numbersOf(podQuantities(spec, "requests", usualRequests));
+  const requests = podRequests(pod);
+  let filled: Map<string, number> | undefined;
+  for (const [resource, amount] of usualAmounts) {
+    let silent = 0;
+    for (const { resources } of spec.containers)
+      if ((resources?.requests as Record<string, unknown> | undefined)?.[resource] === undefined) silent++;
+    if (silent === 0) continue;
+    filled ??= new Map(requests);
+    filled.set(resource, (filled.get(resource) ?? 0) + silent * amount);
+  }
+  return filled ?? requests;
 }
 
 /** Done for good: neither runs nor will run, so it holds no resources. */

@@ -2,6 +2,7 @@
 
 import t from "tap";
 import type { Node, Pod } from "../kit/objects/types.ts";
+import { podWeight } from "../kit/pod-requests.ts";
 import { type ScorePlugin, skip } from "../kit/scheduling.ts";
 import { availablePlugins, node, pod, snapshot } from "../../test/harness/scheduling.ts";
 
@@ -49,6 +50,19 @@ t.test("LeastAllocated and MostAllocated judge the same shares from opposite sid
     [88, 96],
     "who asks for nothing counts a little",
   );
+});
+
+t.test("podWeight() fills in what containers do not say, in whatever shape the pod is", async (t) => {
+  const requests = { cpu: "1" };
+  const containers = [
+    { name: "c", image: "i", resources: { requests } },
+    { name: "d", image: "i" },
+  ];
+  const mebibyte = 1024 * 1024;
+  t.same(Object.fromEntries(podWeight(pod("p", { containers }))), { cpu: 1100, memory: 400 * mebibyte });
+  const sidecar = { name: "s", image: "i", restartPolicy: "Always" };
+  const beside = podWeight(pod("p", { containers, initContainers: [sidecar], overhead: { cpu: "50m" } }));
+  t.same(Object.fromEntries(beside), { cpu: 1250, memory: 600 * mebibyte });
 });
 
 t.test("BalancedAllocation prefers nodes whose CPU and memory fill alike", async (t) => {
