@@ -122,7 +122,8 @@ function operations(definition: ResourceDefinition): Make {
     operationId: `${action}${tag.replace(/(^|_)(\w)/g, (_, __, letter: string) => letter.toUpperCase())}${definition.namespaced ? "Namespaced" : ""}${definition.kind}`,
     "x-kubernetes-action": actions[action] ?? action,
     "x-kubernetes-group-version-kind": gvk,
-    parameters,
+    // An empty list is left out: Go's readers take it for another document than the one they would write.
+    ...(parameters.length > 0 ? { parameters } : {}),
     responses,
   });
 }

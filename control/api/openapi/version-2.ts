@@ -19,14 +19,15 @@ export function itemV2(item: Json): Json {
     const { requestBody, responses, parameters, ...rest } = operation;
     const content = (requestBody as { content?: Record<string, { schema: Json }> } | undefined)?.content;
     const bodySchema = content && Object.values(content)[0]?.schema;
+    const taken = [
+      ...(bodySchema ? [{ name: "body", in: "body", required: true, schema: toV2(bodySchema) }] : []),
+      ...((parameters as Json[] | undefined) ?? []).map(parameter),
+    ];
     result[method] = {
       ...rest,
       consumes: content ? Object.keys(content) : ["*/*"],
       produces: ["application/json", "application/yaml"],
-      parameters: [
-        ...(bodySchema ? [{ name: "body", in: "body", required: true, schema: toV2(bodySchema) }] : []),
-        ...(parameters as Json[]).map(parameter),
-      ],
+      ...(taken.length > 0 ? { parameters: taken } : {}),
       responses: Object.fromEntries(
         Object.entries(
           responses as Record<string, { description: string; content?: Record<string, { schema: Json }> }>,
