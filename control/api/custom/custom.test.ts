@@ -175,6 +175,35 @@ t.test("status, scale, tables and discovery work for custom resources", async (t
     t.notOk("parameters" in paths[path].get, "an empty list is left out, as by whoever reads and writes it again");
 });
 
+t.test("appliers share the finalizers and owners of a custom resource", async (t) => {
+  const api = await withWidgets(t);
+  const owner = (uid: string) => ({ apiVersion: "v1", kind: "ConfigMap", name: uid, uid });
+  const apply = (manager: string, metadata: Json) =>
+    api.ask(
+      "PATCH",
+      `${widgets}/shared?fieldManager=${manager}`,
+      {
+        apiVersion: "example.com/v1",
+        kind: "Widget",
+        metadata: { name: "shared", ...metadata },
+        spec: { color: "red" },
+      },
+      { "content-type": "application/apply-patch+yaml" },
+    );
+  const first = { finalizers: ["example.com/a"], ownerReferences: [owner("1")] };
+  await apply("one", first);
+  const merge = { metadata: { finalizers: ["example.com/a", "example.com/b"] } };
+  await api.ask("PATCH", `${widgets}/shared`, merge, { "content-type": "application/merge-patch+json" });
+  t.equal((await apply("two", { finalizers: ["example.com/c"], ownerReferences: [owner("2")] })).status, 200);
+  const { status, body } = await apply("one", first);
+  t.equal(status, 200, "nobody else's entries stand in the way");
+  t.same(body.metadata.finalizers, ["example.com/a", "example.com/b", "example.com/c"]);
+  t.same(
+    body.metadata.ownerReferences.map(({ uid }: Json) => uid),
+    ["1", "2"],
+  );
+});
+
 t.test("an object is shown in every version that is served", async (t) => {
   const api = await withWidgets(t, [version("v1", { storage: false }), version("v2")]);
   await api.ask("POST", widgets, widget("a", { color: "red" }));

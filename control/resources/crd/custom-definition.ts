@@ -5,7 +5,7 @@ import type { Column, ResourceDefinition, ScalePaths } from "../definition.ts";
 import type { FieldErrors } from "../field-error.ts";
 import { age, nameColumn } from "../print.ts";
 import { type Convert, conversionOf, fill, renamed } from "./conversion.ts";
-import { shapeOfSchema } from "./custom-shape.ts";
+import { shapeOfCustom } from "./custom-shape.ts";
 import { parseJsonPath, readJsonPath } from "./json-path.ts";
 import { prune } from "./prune.ts";
 import { ratchet } from "./ratchet.ts";
@@ -62,7 +62,7 @@ export function customDefinition(
     conversion: conversionOf(crd, version, convert),
     storedAs: { group, version: crd.spec.versions.find((one) => one.storage)?.name ?? version.name },
     holdToSchema: (object) => ({ unknown: prune(object, schema), problem: undefined }),
-    shape: () => shapeOfSchema(schema),
+    shape: () => shapeOfCustom(schema),
     defaults: (object) => fill(object, schema),
     validate: check,
     validateStatus: check,

@@ -1,11 +1,28 @@
 // How the fields of a custom resource are owned, from its structural schema.
 
-import { deduced, leaf, type Shape } from "../../api/apply/shape.ts";
+import { deduced, leaf, type ObjectShape, type Shape } from "../../api/apply/shape.ts";
 import { propertyOf, type StructuralSchema } from "./structural-schema.ts";
 
 const made = new WeakMap<StructuralSchema, Shape>();
 
-export function shapeOfSchema(schema: StructuralSchema | undefined): Shape {
+/** Metadata is the same for every kind, and a schema may say nothing of its lists. */
+const metadataLists = new Map<string, Shape>([
+  ["finalizers", { is: "list", by: "set", item: leaf }],
+  ["ownerReferences", { is: "list", by: ["uid"], item: { is: "object", atomic: true, child: () => deduced } }],
+]);
+const metadata: ObjectShape = {
+  is: "object",
+  atomic: false,
+  child: (name) => metadataLists.get(name) ?? deduced,
+};
+
+export function shapeOfCustom(schema: StructuralSchema | undefined): Shape {
+  const fields = shapeOfSchema(schema);
+  const child = fields.is === "object" ? fields.child : deduced.child;
+  return { is: "object", atomic: false, child: (name) => (name === "metadata" ? metadata : child(name)) };
+}
+
+function shapeOfSchema(schema: StructuralSchema | undefined): Shape {
   if (!schema) return deduced;
   let shape = made.get(schema);
   if (!shape) {
