@@ -171,7 +171,7 @@ async function bundled(t: Teardown): Promise<string[]> {
       js: "import { createRequire as makeRequire } from 'node:module'; const require = makeRequire(import.meta.url);",
     },
   });
-  const heap = ["--max-semi-space-size=2", "--heap-growing-percent=20"];
+  const heap = ["--max-semi-space-size=2", "--no-parallel-scavenge", "--heap-growing-percent=20"];
   const node = [process.execPath, ...heap, "--disable-warning=ExperimentalWarning"];
   return ["env", "MALLOC_ARENA_MAX=1", ...node, join(outdir, "agent-process.js")];
 }
