@@ -1,19 +1,19 @@
 // Adds to the schemas what the declarations do not say: patch strategies, list types, and which kind a type is.
 
 import { mergeRules, ruleOf, rulesOfKind } from "../../../plugins/kit/patch/merge-keys.ts";
-import { groupVersion, type ResourceDefinition } from "../../resources/definition.ts";
-import { atomicMaps, atomicTypes, listRules } from "./list-types.ts";
+import { groupVersion, listKindOf, type ResourceDefinition } from "../../resources/definition.ts";
+import { ofType } from "./corrections.ts";
+import { atomicMaps, isAtomic, isGranular, listRules } from "./list-types.ts";
 import type { JsonSchema, Models } from "./read-models.ts";
 
-export function shortName(name: string): string {
+function shortName(name: string): string {
   return name.slice(name.lastIndexOf(".") + 1);
 }
 
 export function annotate(models: Models, definitions: readonly ResourceDefinition[]): void {
   for (const [name, schema] of models) {
-    const short = shortName(name);
-    if (atomicTypes.has(short)) schema["x-kubernetes-map-type"] = "atomic";
-    for (const [field, property] of Object.entries(schema.properties ?? {})) annotateField(short, field, property);
+    if (isAtomic(name)) schema["x-kubernetes-map-type"] = "atomic";
+    for (const [field, property] of Object.entries(schema.properties ?? {})) annotateField(name, field, property);
   }
   for (const definition of definitions) {
     const name = modelOf(models, definition);
@@ -24,17 +24,56 @@ export function annotate(models: Models, definitions: readonly ResourceDefinitio
     ];
     const rules = rulesOfKind(`${groupVersion(definition)}/${definition.kind}`);
     for (const [field, property] of Object.entries(schema.properties ?? {})) patchRule(property, ruleOf(rules, field));
+    const list = modelOf(models, { ...definition, kind: listKindOf(definition) });
+    const listSchema = list ? models.get(list) : undefined;
+    if (listSchema)
+      listSchema["x-kubernetes-group-version-kind"] = [
+        { group: definition.group, kind: listKindOf(definition), version: definition.version },
+      ];
+  }
+  annotateMachinery(models, definitions);
+}
+
+const machinery = "io.k8s.apimachinery.pkg.apis.meta.v1";
+
+/** Every group has options for deletes and events of watches; what answers for all of them is of none. */
+function annotateMachinery(models: Models, definitions: readonly ResourceDefinition[]): void {
+  const versions = new Map(definitions.map((one) => [groupVersion(one), { group: one.group, version: one.version }]));
+  for (const [kind, all] of [
+    ["DeleteOptions", [...versions.values()]],
+    ["WatchEvent", [...versions.values()]],
+    ["Status", [{ group: "", version: "v1" }]],
+    ["APIResourceList", [{ group: "", version: "v1" }]],
+  ] as const) {
+    const schema = models.get(`${machinery}.${kind}`);
+    if (schema) schema["x-kubernetes-group-version-kind"] = all.map(({ group, version }) => ({ group, kind, version }));
+  }
+  for (const shown of shownBySubresources) {
+    const schema = models.get(modelOf(models, shown) ?? "");
+    if (schema) schema["x-kubernetes-group-version-kind"] = [shown];
   }
 }
 
+/** Kinds that are met only below others. */
+const shownBySubresources = [
+  { group: "authentication.k8s.io", kind: "TokenRequest", version: "v1" },
+  { group: "autoscaling", kind: "Scale", version: "v1" },
+  { group: "policy", kind: "Eviction", version: "v1" },
+];
+
+/** The objects of a list, and verbs, are nobody's to own. */
+const isUnowned = (type: string, field: string) =>
+  (field === "items" && type.endsWith("List")) || (field === "verbs" && shortName(type) === "APIResource");
+
 function annotateField(type: string, field: string, property: JsonSchema): void {
-  patchRule(property, ruleOf(mergeRules[type], field));
-  if (property.type === "array") {
-    const rule = listRules[type]?.[field];
+  patchRule(property, ruleOf(mergeRules[shortName(type)], field));
+  if (property.type === "array" && !isUnowned(type, field)) {
+    const rule = ofType(listRules, type)?.[field];
     property["x-kubernetes-list-type"] = rule === undefined ? "atomic" : rule === "set" ? "set" : "map";
     if (rule !== undefined && rule !== "set") property["x-kubernetes-list-map-keys"] = [...rule];
   }
-  if (atomicMaps[type]?.includes(field)) property["x-kubernetes-map-type"] = "atomic";
+  if (ofType(atomicMaps, type)?.includes(field)) property["x-kubernetes-map-type"] = "atomic";
+  if (isGranular(type, field)) property["x-kubernetes-map-type"] = "granular";
 }
 
 function patchRule(property: JsonSchema, rule: ReturnType<typeof ruleOf>): void {

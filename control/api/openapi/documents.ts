@@ -2,7 +2,8 @@
 
 import { groupVersion, listKindOf, type ResourceDefinition } from "../../resources/definition.ts";
 import { modelOf } from "./annotate.ts";
-import { pathItems } from "./path-items.ts";
+import { pathItems, scale } from "./path-items.ts";
+import { resourcesItem, subresourceItems, subresourceSchemas } from "./subresource-items.ts";
 import { itemV2 } from "./version-2.ts";
 import type { JsonSchema, Models } from "./read-models.ts";
 
@@ -51,6 +52,19 @@ function resolved(schema: JsonSchema, version: "v2" | "v3"): Json {
   return Object.keys(below).length === 0 ? reference : { ...below, allOf: [reference] };
 }
 
+/** v2 has no way to say that a value is a number or a text; v3 has. */
+const alternatives: Readonly<Record<string, readonly string[]>> = {
+  "io.k8s.apimachinery.pkg.api.resource.Quantity": ["string", "number"],
+  "io.k8s.apimachinery.pkg.util.intstr.IntOrString": ["integer", "string"],
+};
+
+function typeV3(name: string, schema: JsonSchema): Json {
+  const types = alternatives[name];
+  if (!types) return resolved(schema, "v3");
+  const { type: _, ...rest } = schema;
+  return { ...rest, oneOf: types.map((type) => ({ type })) };
+}
+
 const always = ["Status", "DeleteOptions", "Patch", "WatchEvent", "APIResourceList"].map(
   (name) => `io.k8s.apimachinery.pkg.apis.meta.v1.${name}`,
 );
@@ -65,27 +79,42 @@ function namesOf(
   };
 }
 
-export function documentV3(models: Models, definitions: readonly ResourceDefinition[], info: Info): Json {
-  const roots = definitions
-    .flatMap((definition) => Object.values(namesOf(models, definition)))
+/** The schemas that the paths of these definitions name. */
+function rootsOf(models: Models, definitions: readonly ResourceDefinition[]): string[] {
+  return definitions
+    .flatMap((definition) => [
+      ...Object.values(namesOf(models, definition)),
+      ...subresourceSchemas(definition),
+      ...(definition.scale ? [scale] : []),
+    ])
     .filter((name) => name !== undefined);
-  const schemas = [...closure(models, [...roots, ...always])].map(([name, schema]) => [name, resolved(schema, "v3")]);
-  const paths = Object.assign(
+}
+
+function itemsOf(models: Models, definitions: readonly ResourceDefinition[]): Record<string, Json> {
+  const [first] = definitions;
+  return Object.assign(
     {},
-    ...definitions.map((definition) => pathItems(definition, namesOf(models, definition))),
-  ) as Json;
+    first ? resourcesItem(first) : {},
+    ...definitions.flatMap((definition) => [
+      pathItems(definition, namesOf(models, definition)),
+      subresourceItems(definition),
+    ]),
+  ) as Record<string, Json>;
+}
+
+export function documentV3(models: Models, definitions: readonly ResourceDefinition[], info: Info): Json {
+  const roots = rootsOf(models, definitions);
+  const schemas = [...closure(models, [...roots, ...always])].map(([name, schema]) => [name, typeV3(name, schema)]);
+  const paths = itemsOf(models, definitions);
   return { openapi: "3.0.0", info, paths, components: { schemas: Object.fromEntries(schemas) } };
 }
 
 export function documentV2(models: Models, definitions: readonly ResourceDefinition[], info: Info): Json {
-  const roots = definitions
-    .flatMap((definition) => Object.values(namesOf(models, definition)))
-    .filter((name) => name !== undefined);
+  const roots = rootsOf(models, definitions);
   const schemas = [...closure(models, [...roots, ...always])].map(([name, schema]) => [name, resolved(schema, "v2")]);
   const paths: Json = {};
-  for (const definition of definitions)
-    for (const [path, item] of Object.entries(pathItems(definition, namesOf(models, definition))))
-      paths[path] = itemV2(item);
+  for (const own of Map.groupBy(definitions, openApiPath).values())
+    for (const [path, item] of Object.entries(itemsOf(models, own))) paths[path] = itemV2(item);
   return { swagger: "2.0", info, paths, definitions: Object.fromEntries(schemas) };
 }
 

@@ -112,7 +112,7 @@ function operationOf(operation: Json): Message {
   return message;
 }
 
-const methodFields: Record<string, number> = { get: 2, put: 3, post: 4, delete: 5, patch: 8 };
+const methodFields: Record<string, number> = { get: 2, put: 3, post: 4, delete: 5, options: 6, head: 7, patch: 8 };
 
 /** A part of a document without an info is one to put behind a whole one: in protobuf, to append is to merge. */
 export function encodeV2(document: Json): Buffer {

@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Fault } from "../../../plugins/kit/fault.ts";
+import { correct } from "./corrections.ts";
 
 export interface JsonSchema {
   description?: string;
@@ -56,6 +57,7 @@ export function readModels(groupVersions: readonly { group: string; version: str
   add(join(shared, "runtime"), "io.k8s.apimachinery.pkg.runtime", join(shared, "_schemas"));
   for (const file of files) models.set(file.name, readModel(file.path, file.validator, aliases));
   fixMachinery(models);
+  correct(models);
   return models;
 }
 
@@ -95,9 +97,13 @@ function readModel(path: string, validator: string, aliases: ReadonlyMap<string,
     const about = cleanComment(propertyComment);
     if (about) property.description = about;
     refine(property, formats.get(name));
-    properties[name] =
-      name === "kind" || name === "apiVersion" ? { type: "string", description: typeMetaTexts[name] ?? "" } : property;
-    if (optional === "" && name !== "kind" && name !== "apiVersion") required.push(name);
+    properties[name] = property;
+    if (optional === "") required.push(name);
+  }
+  // Only a whole object says of what kind it is; elsewhere these are fields like others.
+  if (isWhole(properties)) {
+    for (const [name, description] of Object.entries(typeMetaTexts)) properties[name] = { type: "string", description };
+    required.splice(0, required.length, ...required.filter((name) => !Object.hasOwn(typeMetaTexts, name)));
   }
   if (Object.keys(properties).length > 0) schema.properties = properties;
   if (required.length > 0) schema.required = required;
@@ -108,6 +114,12 @@ const typeMetaTexts: Record<string, string> = {
   apiVersion: "APIVersion defines the group and version that this object is written in.",
   kind: "The kind of this object.",
 };
+
+const isWhole = (properties: Record<string, JsonSchema>): boolean =>
+  Object.keys(typeMetaTexts).every((name) => Object.hasOwn(properties, name)) &&
+  (Object.hasOwn(properties, "metadata") ||
+    Object.hasOwn(properties, "groupVersion") ||
+    Object.hasOwn(properties, "propagationPolicy"));
 
 function selfName(aliases: ReadonlyMap<string, string>, text: string): string {
   return aliases.get(/as (IIo\w+)/.exec(text)?.[1] ?? "") ?? "";

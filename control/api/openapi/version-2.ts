@@ -4,7 +4,7 @@ import type { StructuralSchema } from "../../resources/crd/structural-schema.ts"
 
 type Json = Record<string, unknown>;
 
-const methods = ["get", "put", "post", "delete", "patch"];
+const methods = ["get", "put", "post", "delete", "options", "head", "patch"];
 
 /** The same item in v2: parameters say their type directly, bodies are parameters, answers name their schema. */
 export function itemV2(item: Json): Json {
@@ -12,7 +12,8 @@ export function itemV2(item: Json): Json {
     const { schema, ...rest } = one;
     return { ...rest, ...(schema as Json) };
   };
-  const result: Json = { parameters: (item.parameters as Json[]).map(parameter) };
+  const shared = ((item.parameters as Json[] | undefined) ?? []).map(parameter);
+  const result: Json = shared.length > 0 ? { parameters: shared } : {};
   for (const method of methods) {
     const operation = item[method] as Json | undefined;
     if (!operation) continue;
