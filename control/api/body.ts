@@ -79,9 +79,15 @@ export function asObject(value: unknown): KubeObject {
       throw badRequest(`json: cannot unmarshal ${typeof object[field]} into field ${field} of type string`);
   const { metadata } = object as { metadata?: unknown };
   if (metadata === undefined || metadata === null) object.metadata = {};
-  else if (typeof metadata !== "object" || Array.isArray(metadata))
-    throw badRequest("json: cannot unmarshal metadata into a value of type ObjectMeta");
+  else if (typeof metadata !== "object" || Array.isArray(metadata)) throw badRequest(unreadMetadata(object, metadata));
   return object;
+}
+
+function unreadMetadata(object: { kind?: string; apiVersion?: string }, metadata: unknown): string {
+  const { kind = "", apiVersion = "" } = object;
+  const found = Array.isArray(metadata) ? "array" : typeof metadata === "boolean" ? "bool" : typeof metadata;
+  const version = JSON.stringify(apiVersion.split("/").at(-1));
+  return `${kind} in version ${version} cannot be handled as a ${kind}: json: cannot unmarshal ${found} into Go struct field ${kind}.metadata of type v1.ObjectMeta`;
 }
 
 function textOf(body: Uint8Array): string {

@@ -37,7 +37,7 @@ export function checkPatched(scope: Scope, object: KubeObject, patch: Decoded): 
 export function checkApplied(scope: Scope, object: KubeObject, decoded: Decoded): void {
   const mode = fieldValidation(scope.request.query);
   const { kind } = scope.definition;
-  const decoding = held(scope, object);
+  const decoding = held(scope, object, true);
   if (decoding.unknown.length > 0) {
     const errors = decoding.unknown.map((path) => `.${path}: field not declared in schema`);
     const text = errors.length === 1 ? errors[0] : `errors:\n  ${errors.join("\n  ")}`;
@@ -57,18 +57,27 @@ function duplicatesIn(decoded: Decoded, mode: FieldValidation): string[] {
   return duplicateKeys(decoded.text).map((path) => `duplicate field ${JSON.stringify(path)}`);
 }
 
-function held(scope: Scope, object: KubeObject): Decoding {
+/** What was put together here from good parts, as it is written: without what says nothing. */
+export function settle(scope: Scope, object: KubeObject): void {
+  held(scope, object);
+}
+
+function held(scope: Scope, object: KubeObject, isAsSaid = false): Decoding {
   const { definition, services } = scope;
   const { schemas } = services;
   if (definition.holdToSchema) {
     const own = definition.holdToSchema(object);
     if (!schemas) return own;
     // Its metadata is everybody's.
-    const metadata = holdToSchema(object.metadata as Record<string, unknown>, objectMeta, schemas, "metadata");
+    const metadata = holdToSchema(object.metadata as Record<string, unknown>, objectMeta, {
+      schemas,
+      path: "metadata",
+      isAsSaid,
+    });
     return { unknown: [...metadata.unknown, ...own.unknown], problem: metadata.problem ?? own.problem };
   }
   const root = schemas?.root(definition.group, definition.version, definition.kind);
-  return schemas && root ? holdToSchema(object, root, schemas) : { unknown: [], problem: undefined };
+  return schemas && root ? holdToSchema(object, root, { schemas, isAsSaid }) : { unknown: [], problem: undefined };
 }
 
 function report(scope: Scope, mode: FieldValidation, decoding: Decoding, duplicates: readonly string[]): void {

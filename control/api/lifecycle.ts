@@ -32,7 +32,6 @@ export function claimKind(object: KubeObject, definition: { group: string; versi
 export function claimNamespace(object: KubeObject, scope: Scope): void {
   const { metadata } = object;
   if (!scope.definition.namespaced) {
-    if (metadata.namespace) throw badRequest("namespace may not be set on an object of a cluster-wide resource");
     delete metadata.namespace;
     return;
   }
@@ -50,7 +49,6 @@ export function beginCreate(scope: Scope, object: KubeObject): void {
   delete metadata.deletionTimestamp;
   delete metadata.deletionGracePeriodSeconds;
   delete metadata.selfLink;
-  delete metadata.generation;
   metadata.uid = randomUUID();
   metadata.creationTimestamp = timestamp(scope.services.clock.now());
 }
@@ -66,7 +64,7 @@ export function finishCreate(scope: Scope, object: KubeObject): void {
   if (definition.hasGeneration) metadata.generation = 1;
   const errors = [
     ...validateObjectName(definition, metadata.name ?? "", metadata.generateName),
-    ...validateMeta(object, definition.namespaced),
+    ...validateMeta(object, definition),
     ...(definition.validate?.(object) ?? []),
   ];
   if (errors.length > 0) throw invalidObject(definition, metadata.name ?? "", errors);
@@ -137,7 +135,7 @@ export function checkUpdate(
   previous: KubeObject,
   own: ReturnType<NonNullable<ResourceDefinition["validate"]>>,
 ): void {
-  const errors = [...validateMeta(next, scope.definition.namespaced, previous), ...own];
+  const errors = [...validateMeta(next, scope.definition, previous), ...own];
   if (errors.length > 0) throw invalidObject(scope.definition, next.metadata.name ?? "", errors);
 }
 

@@ -21,12 +21,16 @@ export function validateObjectName(
   name: string,
   prefix: string | undefined,
 ): FieldErrors {
-  if (name === "") {
-    return [required("metadata.name", "name or generateName is required")];
-  }
-  const problems = (definition.validateName ?? dnsSubdomain)(name);
-  const errors = problems.map((problem) => invalid("metadata.name", name, problem));
-  if (prefix !== undefined && prefix !== "" && errors.length > 0)
-    return [...problems.map((problem) => invalid("metadata.generateName", prefix, problem)), ...errors];
+  const problemsOf = definition.validateName ?? dnsSubdomain;
+  const errors = prefix
+    ? problemsOf(completed(prefix)).map((problem) => invalid("metadata.generateName", prefix, problem))
+    : [];
+  if (name === "") errors.push(required("metadata.name", "name or generateName is required"));
+  else for (const problem of problemsOf(name)) errors.push(invalid("metadata.name", name, problem));
   return errors;
+}
+
+/** A prefix may end where a name may not. */
+function completed(prefix: string): string {
+  return prefix.length > 1 && prefix.endsWith("-") ? `${prefix.slice(0, -2)}a` : prefix;
 }

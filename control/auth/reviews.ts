@@ -65,9 +65,18 @@ export async function evaluateAccessReview(
 }
 
 function attributesOf(review: AccessReview, { self, namespace }: { self?: UserInfo; namespace?: string }): Attributes {
+  const {
+    namespace: _namespace,
+    managedFields: _managed,
+    creationTimestamp: _created,
+    ...said
+  } = review.metadata ?? {};
   const spec = review.spec ?? {};
   const { resourceAttributes: asked, nonResourceAttributes: path } = spec;
   const problem = (field: string, type: string, message: string) => invalid(review.kind, field, type, message);
+  if (Object.values(said).some((value) => value !== undefined && value !== "")) {
+    throw problem("metadata", "FieldValueInvalid", "must be empty");
+  }
   if (asked && path) {
     throw problem(
       "spec.nonResourceAttributes",
@@ -147,6 +156,7 @@ export function evaluateRulesReview(
   );
   return {
     ...review,
+    spec: {},
     status: { resourceRules, nonResourceRules, incomplete, ...(evaluationError ? { evaluationError } : {}) },
   };
 }
@@ -183,10 +193,10 @@ export async function evaluateTokenReview(
       if (good.length === 0) break;
       return answer({ authenticated: true, user: userInfoOf(found.user), audiences: good });
     }
-    return answer({ authenticated: false, user: {}, error: "[invalid bearer token]" });
+    return answer({ user: {}, error: "invalid bearer token" });
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== "unauthorized") throw error;
-    return answer({ authenticated: false, user: {}, error: `[invalid bearer token, ${error.message}]` });
+    return answer({ user: {}, error: `[invalid bearer token, ${error.message}]` });
   }
 }
 
@@ -202,10 +212,12 @@ export function userInfoOf(user: UserInfo): object {
 
 function invalid(kind: string, field: string, reason: string, why: string): Fault {
   const group = kind === "TokenReview" ? "authentication.k8s.io" : "authorization.k8s.io";
+  // Of access reviews upstream does not say which kind.
+  const named = kind.endsWith("AccessReview") ? "" : kind;
   const message = reason === "FieldValueRequired" ? `Required value: ${why}` : `Invalid value: "": ${why}`;
-  return statusFault("invalid", `${kind}.${group} "" is invalid: ${field}: ${message}`, {
+  return statusFault("invalid", `${named}.${group} "" is invalid: ${field}: ${message}`, {
     code: 422,
     reason: "Invalid",
-    details: { group, kind, causes: [{ reason, message, field }] },
+    details: { group, ...(named ? { kind } : {}), causes: [{ reason, message, field }] },
   });
 }

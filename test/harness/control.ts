@@ -21,8 +21,9 @@ export interface TestControl {
 
 export async function startControl({
   keepData = false,
+  controllers = true,
   ...changes
-}: { keepData?: boolean } & Partial<ControlOptions> = {}): Promise<TestControl> {
+}: { keepData?: boolean; controllers?: boolean } & Partial<ControlOptions> = {}): Promise<TestControl> {
   const dataDir = mkdtempSync(join(tmpdir(), "skiff-control-"));
   const options: ControlOptions = {
     dataDir,
@@ -45,7 +46,7 @@ export async function startControl({
     tls: { cert, key, clientCa: control.pki.ca.cert },
   });
   const stop = new AbortController();
-  const running = control.run({ signal: stop.signal });
+  const running = controllers ? control.run({ signal: stop.signal }) : Promise.resolve();
   const url = `https://127.0.0.1:${server.port}`;
   const adminKubeconfig = join(dataDir, "admin.kubeconfig");
   control.pki.writeAdminKubeconfig(adminKubeconfig, url);

@@ -6,7 +6,7 @@ import { groupVersion, type ResourceDefinition } from "../../resources/definitio
 import { deepEqual } from "../../resources/equal.ts";
 import type { Answer } from "../answer.ts";
 import { asObject, decodeYaml } from "../body.ts";
-import { checkApplied } from "../field-validation.ts";
+import { checkApplied, settle } from "../field-validation.ts";
 import { claimKind, claimNamespace, timestamp } from "../lifecycle.ts";
 import { writeOptions } from "../options.ts";
 import { isTrue } from "../../../plugins/kit/query-flag.ts";
@@ -51,6 +51,7 @@ export async function applyObject(scope: Scope): Promise<Answer> {
   if (answer) return answer;
   if (scope.subresource !== "") throw notFound(definition, scope.name);
   const fresh = JSON.parse(JSON.stringify(applied)) as KubeObject;
+  settle(scope, fresh);
   return storeNew(scope, fresh, options, (_scope, object) => {
     const fields = fieldsIn(ownable(applied), shapeFor(scope));
     const manager = newManager(scope, name, fields);
@@ -112,6 +113,7 @@ function applyTo(
     apiVersion: live.apiVersion,
     metadata: { ...identity(live), ...metadata },
   };
+  settle(scope, next);
   const isSame = deepEqual(ownable(next), ownable(live));
   if (!isSame && before) mine.time = timestamp(scope.services.clock.now());
   writeManagers(next, managers);

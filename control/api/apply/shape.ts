@@ -26,10 +26,14 @@ export const leaf: LeafShape = { is: "leaf" };
 /** Where nothing is known: objects are owned field by field, lists whole. */
 export const deduced: ObjectShape = { is: "object", atomic: false, child: () => deduced };
 
+/** A cron job's template of a template is the deepest there is. */
+const deepestScaffold = 8;
+
 /** Shapes of built-in kinds, made once each. */
 export class Shapes {
   readonly #schemas: Schemas;
   readonly #types = new Map<string, Shape>();
+  readonly #scaffolds = new Map<string, Record<string, unknown>>();
 
   constructor(schemas: Schemas) {
     this.#schemas = schemas;
@@ -38,6 +42,30 @@ export class Shapes {
   root(group: string, version: string, kind: string): Shape {
     const field = this.#schemas.root(group, version, kind);
     return field === undefined ? deduced : this.#of(field);
+  }
+
+  /** What a new object of the kind has before anybody wrote to it: nobody is said to have added that. */
+  scaffold(group: string, version: string, kind: string): Record<string, unknown> {
+    const field = this.#schemas.root(group, version, kind);
+    if (typeof field !== "string") return {};
+    let made = this.#scaffolds.get(field);
+    if (!made) {
+      made = this.#scaffoldOf(field, 0);
+      this.#scaffolds.set(field, made);
+    }
+    return made;
+  }
+
+  #scaffoldOf(field: string, depth: number): Record<string, unknown> {
+    const type = this.#schemas.type(field.slice(1));
+    const made: Record<string, unknown> = {};
+    for (const name of type?.n ?? []) {
+      const below = type?.p?.[name];
+      const isPart = typeof below === "string" && below.startsWith("#") && !below.endsWith(".LabelSelector");
+      made[name] = isPart && depth < deepestScaffold ? this.#scaffoldOf(below, depth + 1) : null;
+    }
+    if (field.endsWith(".ObjectMeta")) made.creationTimestamp = null;
+    return made;
   }
 
   #of(field: CompactField): Shape {

@@ -46,26 +46,16 @@ export function ownable(object: KubeObject | undefined): Record<string, unknown>
   return Object.keys(kept).length === 0 ? rest : { ...rest, metadata: kept };
 }
 
-/** The parts every object of the kind has: nobody is said to have added them. */
-const scaffold = ["metadata", "spec", "status", "template", "strategy", "updateStrategy", "jobTemplate"];
-
-function withoutScaffold(set: PathSet): PathSet {
-  const parts = new PathSet();
-  for (const path of set.paths()) {
-    if (path.length <= 4 && path.every((step) => step.startsWith("f:") && scaffold.includes(step.slice(2))))
-      parts.add(path);
-  }
-  return parts.isEmpty ? set : set.minus(parts);
-}
-
 export function trackCreate(scope: Scope, object: KubeObject): void {
   delete object.metadata.managedFields;
   const managers: Managers = new Map();
+  const { definition, services } = scope;
   const { status, ...rest } = ownable(object);
   // A status is written through its own door, whoever made the object.
-  const owned = scope.definition.hasStatus || status === undefined ? rest : { ...rest, status };
-  const comparison = compare({}, owned, shapeFor(scope));
-  record(scope, managers, { ...comparison, changed: withoutScaffold(comparison.changed) });
+  const owned = definition.hasStatus || status === undefined ? rest : { ...rest, status };
+  const { group, version, kind } = definition;
+  const before = definition.shape ? {} : (services.shapes?.scaffold(group, version, kind) ?? {});
+  record(scope, managers, compare(before, owned, shapeFor(scope)));
   writeManagers(object, managers);
 }
 

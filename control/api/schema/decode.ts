@@ -3,8 +3,9 @@
 
 import { isFault } from "../../../plugins/kit/fault.ts";
 import { base64Problem } from "./base64.ts";
+import { goPlaceOf, goTypeOf } from "./go-words.ts";
 import { formatQuantity, parseQuantity } from "../../../plugins/kit/quantity.ts";
-import type { CompactField } from "../openapi/compact.ts";
+import type { CompactField, CompactType } from "../openapi/compact.ts";
 import type { Schemas } from "./schemas.ts";
 
 export interface Decoding {
@@ -12,26 +13,33 @@ export interface Decoding {
   readonly unknown: string[];
   /** What could not be read, if anything. */
   problem: string | undefined;
+  /** Nothing that was said is left out, nothing unsaid is added: who applies an object owns what it says. */
+  readonly isAsSaid?: boolean;
+  /** The first value of another type than its field, where that is the problem. */
+  mismatch?: { readonly found: string; readonly path: string; readonly wanted: CompactField };
 }
 
 type Json = Record<string, unknown>;
 
-const goTypes: Record<string, string> = {
-  s: "string",
-  i: "int32",
-  n: "float64",
-  b: "bool",
-  q: "resource.Quantity",
-  e: "intstr.IntOrString",
-  t: "v1.Time",
-  y: "[]uint8",
-  o: "map[string]interface {}",
-};
+interface Held {
+  readonly schemas: Schemas;
+  /** Where the object stands in what was sent. */
+  readonly path?: string;
+  readonly isAsSaid?: boolean;
+}
 
-/** `path` is where the object stands in what was sent. */
-export function holdToSchema(object: Json, field: CompactField, schemas: Schemas, path = ""): Decoding {
-  const decoding: Decoding = { unknown: [], problem: undefined };
+export function holdToSchema(
+  object: Json,
+  field: CompactField,
+  { schemas, path = "", isAsSaid = false }: Held,
+): Decoding {
+  const decoding: Decoding = { unknown: [], problem: undefined, isAsSaid };
   visit(object, field, path, schemas, decoding);
+  const { mismatch } = decoding;
+  if (mismatch) {
+    const place = goPlaceOf(field, mismatch.path.slice(path.length === 0 ? 0 : path.length + 1), schemas);
+    decoding.problem = `json: cannot unmarshal ${mismatch.found} into Go struct field ${place} of type ${goTypeOf(mismatch.wanted)}`;
+  }
   return decoding;
 }
 
@@ -42,26 +50,36 @@ function visit(value: unknown, field: CompactField, path: string, schemas: Schem
       ? visitType(value, field.slice(1), path, schemas, decoding)
       : visitScalar(value, field, path, decoding);
   if (field[0] === "list") {
-    if (!Array.isArray(value)) return wrong(value, path, "slice", decoding);
+    if (!Array.isArray(value)) return wrong(value, path, field, decoding);
     for (let index = 0; index < value.length; index++)
-      value[index] = visit(value[index], field[1], `${path}[${index}]`, schemas, decoding);
+      value[index] = visit(value[index] ?? zeroOf(field[1]), field[1], `${path}[${index}]`, schemas, decoding);
     return value;
   }
-  if (!isObject(value)) return wrong(value, path, "map", decoding);
+  if (!isObject(value)) return wrong(value, path, field, decoding);
   for (const key of Object.keys(value)) {
     const item = value[key];
-    // A null value of a map is the zero of its type.
-    const next = item === null && field[1] === "s" ? "" : visit(item, field[1], `${path}.${key}`, schemas, decoding);
+    const next = visit(item ?? zeroOf(field[1]), field[1], `${path}.${key}`, schemas, decoding);
     if (next !== item) set(value, key, next);
   }
   return value;
 }
 
+/** What null stands for in a list or a map: the zero of its type. */
+function zeroOf(field: CompactField): unknown {
+  if (typeof field !== "string") return field[0] === "list" ? [] : {};
+  if (field.startsWith("#") || field === "o") return {};
+  if ("ilne".includes(field)) return 0;
+  if (field === "b") return false;
+  if (field === "q") return "0";
+  return field === "s" || field === "y" ? "" : null;
+}
+
 function visitType(value: unknown, name: string, path: string, schemas: Schemas, decoding: Decoding): unknown {
   const type = schemas.type(name);
   if (!type) return value;
+  if (type.or !== undefined && isObject(value)) return visitType(value, type.or, path, schemas, decoding);
   if (type.is !== undefined) return visitScalar(value, type.is, path, decoding);
-  if (!isObject(value)) return wrong(value, path, name.slice(name.lastIndexOf(".") + 1), decoding);
+  if (!isObject(value)) return wrong(value, path, `#${name}`, decoding);
   const fields = type.p ?? {};
   for (const key of Object.keys(value)) {
     const at = path === "" ? key : `${path}.${key}`;
@@ -76,9 +94,22 @@ function visitType(value: unknown, name: string, path: string, schemas: Schemas,
       continue;
     }
     const next = visit(item, fields[key] as CompactField, at, schemas, decoding);
-    if (next !== item) set(value, key, next);
+    if (!decoding.isAsSaid && type.z?.includes(key) && holdsNothing(next)) delete value[key];
+    else if (next !== item) set(value, key, next);
   }
+  if (!decoding.isAsSaid && path !== "" && path !== "metadata") fillTemplate(value, name, type);
   return value;
+}
+
+/** Objects within objects always show their metadata, and when they were created: never. */
+function fillTemplate(value: Json, name: string, type: CompactType): void {
+  if (type.n?.includes("metadata") && value.metadata === undefined) value.metadata = { creationTimestamp: null };
+  if (name.endsWith(".ObjectMeta") && value.creationTimestamp === undefined) value.creationTimestamp = null;
+}
+
+function holdsNothing(value: unknown): boolean {
+  if (value === "" || value === 0 || value === false) return true;
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
 function visitScalar(value: unknown, kind: string, path: string, decoding: Decoding): unknown {
@@ -88,7 +119,9 @@ function visitScalar(value: unknown, kind: string, path: string, decoding: Decod
     case "s":
       return typeof value === "string" ? value : wrong(value, path, kind, decoding);
     case "i":
-      return typeof value === "number" && Number.isInteger(value) ? value : wrong(value, path, kind, decoding);
+      return isWhole(value) && Math.abs(value + 0.5) < 2 ** 31 ? value : wrong(value, path, kind, decoding);
+    case "l":
+      return isWhole(value) ? value : wrong(value, path, kind, decoding);
     case "n":
       return typeof value === "number" ? value : wrong(value, path, kind, decoding);
     case "b":
@@ -98,13 +131,27 @@ function visitScalar(value: unknown, kind: string, path: string, decoding: Decod
     case "o":
       return isObject(value) ? value : wrong(value, path, kind, decoding);
     case "t":
-      if (typeof value === "string" && !Number.isNaN(Date.parse(value))) return value;
-      return wrong(value, path, kind, decoding);
+      if (typeof value !== "string") return wrong(value, path, kind, decoding);
+      if (!secondsPattern.test(value) || Number.isNaN(Date.parse(value)))
+        unreadTime(value, "2006-01-02T15:04:05Z07:00", decoding);
+      return value;
+    case "u":
+      if (typeof value !== "string") return wrong(value, path, kind, decoding);
+      if (!microsPattern.test(value) || Number.isNaN(Date.parse(value)))
+        unreadTime(value, "2006-01-02T15:04:05.000000Z07:00", decoding);
+      return value;
     case "q":
       return quantity(value, path, decoding);
     default:
       return value;
   }
+}
+
+const secondsPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)$/;
+const microsPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d{6}(Z|[+-]\d\d:\d\d)$/;
+
+function unreadTime(value: string, layout: string, decoding: Decoding): void {
+  decoding.problem ??= `parsing time ${JSON.stringify(value)} as ${JSON.stringify(layout)}: cannot parse ${JSON.stringify(value)} as "2006"`;
 }
 
 function bytes(value: unknown, path: string, decoding: Decoding): unknown {
@@ -125,15 +172,16 @@ function quantity(value: unknown, path: string, decoding: Decoding): unknown {
   }
 }
 
-function wrong(value: unknown, path: string, wanted: string, decoding: Decoding): unknown {
-  const found = Array.isArray(value)
-    ? "array"
-    : value === null
-      ? "null"
-      : typeof value === "boolean"
-        ? "bool"
-        : typeof value;
-  decoding.problem ??= `json: cannot unmarshal ${found} into Go struct field ${path} of type ${goTypes[wanted] ?? wanted}`;
+const isWhole = (value: unknown): value is number => typeof value === "number" && Number.isInteger(value);
+
+function wrong(value: unknown, path: string, wanted: CompactField, decoding: Decoding): unknown {
+  if (decoding.problem !== undefined) return value;
+  const kind = Array.isArray(value) ? "array" : value === null ? "null" : typeof value;
+  // Of a number that does not fit it is told which one it is.
+  const isNumeric = typeof value === "number" && typeof wanted === "string" && "iln".includes(wanted);
+  const found = isNumeric ? `number ${value}` : kind === "boolean" ? "bool" : kind;
+  decoding.problem = "";
+  decoding.mismatch = { found, path, wanted };
   return value;
 }
 

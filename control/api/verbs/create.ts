@@ -48,7 +48,8 @@ export async function storeNew(
   await checkLater(scope, object);
   await validate(scope, admitted);
   // Last: who may not create such an object is told that first.
-  if (object.metadata.resourceVersion) throw badRequest("resourceVersion should not be set on objects to be created");
+  if (object.metadata.resourceVersion && !scope.dryRun)
+    throw badRequest("resourceVersion should not be set on objects to be created");
   const ref = storageOf(definition);
   const isGenerated =
     Boolean(object.metadata.generateName) && object.metadata.name?.startsWith(object.metadata.generateName ?? "");
