@@ -39,7 +39,7 @@ const texts = [
   "25%",
   "2026-01-01T00:00:00Z",
 ];
-const numbers = [0, 1, -1, 80, 70000, 2 ** 31];
+const numbers = [0, 1, -1, 80, 70000, 2 ** 31 - 1];
 
 function nonsense(schemas: Schemas, field: CompactField, roll: (sides: number) => number, depth: number): unknown {
   if (typeof field !== "string") {
@@ -56,6 +56,7 @@ function nonsense(schemas: Schemas, field: CompactField, roll: (sides: number) =
   }
   switch (field) {
     case "i":
+    case "l":
     case "n":
       return numbers[roll(numbers.length)];
     case "b":
@@ -66,6 +67,8 @@ function nonsense(schemas: Schemas, field: CompactField, roll: (sides: number) =
       return roll(2) === 0 ? numbers[roll(numbers.length)] : texts[roll(texts.length)];
     case "t":
       return "2026-01-01T00:00:00Z";
+    case "u":
+      return "2026-01-01T00:00:00.000000Z";
     case "o":
     case "*":
       return {};

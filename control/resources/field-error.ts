@@ -77,9 +77,35 @@ function quote(text: string): string {
   return JSON.stringify(text);
 }
 
+/** A value that is shown just so. */
+class Verbatim {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** A list of texts that have a type of their own, as Go shows it. */
+export const goList = (type: string, items: readonly string[]): Verbatim =>
+  new Verbatim(`[]${type}{${items.map(quote).join(", ")}}`);
+
+/** Labels as Go shows them. */
+export function goLabels(labels: Readonly<Record<string, string>> | undefined): Verbatim {
+  if (!labels) return new Verbatim("map[string]string(nil)");
+  const entries = Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1));
+  return new Verbatim(
+    `map[string]string{${entries.map(([key, value]) => `${quote(key)}:${quote(value)}`).join(", ")}}`,
+  );
+}
+
+/** A text that was not said is an empty one; lists of texts are written as Go writes them. */
 function show(value: unknown): string {
-  if (value === undefined || value === null) return "null";
+  if (value === undefined) return '""';
+  if (value instanceof Verbatim) return value.text;
+  if (value === null) return "null";
   if (typeof value === "string") return quote(value);
+  if (Array.isArray(value) && value.every((item) => typeof item === "string"))
+    return `[]string{${value.map(quote).join(", ")}}`;
   if (typeof value === "object") return JSON.stringify(value);
   return String(value as number | boolean | bigint);
 }

@@ -44,25 +44,49 @@ function validateOwners(owners: readonly OwnerReference[] | undefined, field: st
   return errors;
 }
 
-function validateFinalizers(finalizers: readonly string[] | undefined, field: string): FieldErrors {
+const standardFinalizers = ["kubernetes", "orphan", "foregroundDeletion"];
+
+/** The groups that extend the API take any name; everywhere else only the standard ones go without a domain. */
+const anyFinalizer = ["admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"];
+
+function validateFinalizers(
+  finalizers: readonly string[] | undefined,
+  field: string,
+  { group, isCustom }: MetaRules,
+): FieldErrors {
   const errors: FieldErrors = [];
+  const takesAny = isCustom || anyFinalizer.includes(group);
   (finalizers ?? []).forEach((finalizer, index) => {
-    for (const problem of qualifiedName(finalizer)) errors.push(invalid(`${field}[${index}]`, finalizer, problem));
+    for (const problem of qualifiedName(finalizer)) errors.push(invalid(field, finalizer, problem));
+    if (!takesAny && !finalizer.includes("/") && !standardFinalizers.includes(finalizer))
+      errors.push(
+        invalid(`${field}[${index}]`, finalizer, "name is neither a standard finalizer name nor is it fully qualified"),
+      );
   });
   if (finalizers?.includes("orphan") && finalizers.includes("foregroundDeletion"))
     errors.push(invalid(field, finalizers, "finalizer orphan and foregroundDeletion cannot be both set"));
   return errors;
 }
 
+/** What the checks must know of the kind. */
+interface MetaRules {
+  readonly group: string;
+  readonly namespaced: boolean;
+  readonly isCustom?: boolean;
+}
+
 /** All of the metadata but the name, whose format depends on the kind. */
-export function validateMeta(object: KubeObject, namespaced: boolean, previous?: KubeObject): FieldErrors {
+export function validateMeta(object: KubeObject, rules: MetaRules, previous?: KubeObject): FieldErrors {
   const meta: ObjectMeta = object.metadata;
+  const { namespaced } = rules;
   const errors: FieldErrors = [
     ...validateLabels(meta.labels, "metadata.labels"),
     ...validateAnnotations(meta.annotations, "metadata.annotations"),
     ...validateOwners(meta.ownerReferences, "metadata.ownerReferences"),
-    ...validateFinalizers(meta.finalizers, "metadata.finalizers"),
+    ...validateFinalizers(meta.finalizers, "metadata.finalizers", rules),
   ];
+  if ((meta.generation ?? 0) < 0)
+    errors.push(invalid("metadata.generation", meta.generation, "must be greater than or equal to 0"));
   if (namespaced && !meta.namespace) errors.push(required("metadata.namespace"));
   if (!namespaced && meta.namespace) errors.push(forbidden("metadata.namespace", "not allowed on this type"));
   if (previous?.metadata.deletionTimestamp !== undefined) {

@@ -2,7 +2,7 @@
 
 import { labelSelectorOf } from "../../plugins/kit/selector.ts";
 import type { ObjectMeta, PodSpec } from "../../plugins/kit/objects/types.ts";
-import { type FieldErrors, forbidden, invalid, notSupported, required } from "./field-error.ts";
+import { type FieldErrors, forbidden, goLabels, invalid, notSupported, required } from "./field-error.ts";
 import { isEmptySelector, type LabelSelector, validateLabelSelector } from "./label-selector.ts";
 import { validateAnnotations, validateLabels } from "./object-meta.ts";
 import { defaultPodSpec } from "./pod-spec/defaults.ts";
@@ -15,10 +15,11 @@ export interface PodTemplate {
   spec?: PodSpec;
 }
 
-export function defaultTemplate(template: PodTemplate | undefined): void {
-  if (!template) return;
+/** A workload always has a template, said or not. */
+export function defaultTemplate(owner: { template?: PodTemplate | null }): void {
+  const template = (owner.template ??= {});
   template.metadata ??= {};
-  if (template.spec) defaultPodSpec(template.spec);
+  defaultPodSpec((template.spec ??= {} as PodSpec));
 }
 
 export function validateTemplate(template: PodTemplate | undefined, field: string): FieldErrors {
@@ -32,6 +33,9 @@ export function validateTemplate(template: PodTemplate | undefined, field: strin
   ];
 }
 
+/** Whether no selector can be made of it: a key, an operator or the number of values is wrong. */
+const isUnreadable = (selector: LabelSelector | undefined): boolean => validateLabelSelector(selector, "").length > 0;
+
 /** The usual rules of a workload: a selector that is not empty and matches its own template, and pods that restart. */
 export function validateWorkload(
   spec: { selector?: LabelSelector; template?: PodTemplate },
@@ -39,22 +43,28 @@ export function validateWorkload(
 ): FieldErrors {
   const errors: FieldErrors = [];
   const { selector, template } = spec;
-  if (!selector) errors.push(required("spec.selector"));
-  else {
-    errors.push(...validateLabelSelector(selector, "spec.selector"));
-    if (isEmptySelector(selector))
-      errors.push(invalid("spec.selector", selector, `empty selector is invalid for ${emptyFor}`));
-    else if (errors.length === 0 && !labelSelectorOf(selector).matches(template?.metadata?.labels))
+  const isDaemonSet = kind === "DaemonSet";
+  if (!selector && !isDaemonSet) errors.push(required("spec.selector"));
+  errors.push(...validateLabelSelector(selector, "spec.selector"));
+  if (selector && isEmptySelector(selector))
+    errors.push(invalid("spec.selector", selector, `empty selector is invalid for ${emptyFor}`));
+  if (isUnreadable(selector)) {
+    // Without a selector to hold it to, nothing is said of the template; but for daemon sets it is.
+    if (!isDaemonSet) return [...errors, invalid("spec.selector", selector, "invalid label selector")];
+  } else {
+    const isMatch = selector ? labelSelectorOf(selector).matches(template?.metadata?.labels) : false;
+    if (!isMatch && !(selector && isEmptySelector(selector)))
       errors.push(
         invalid(
           "spec.template.metadata.labels",
-          template?.metadata?.labels ?? null,
+          goLabels(template?.metadata?.labels),
           "`selector` does not match template `labels`",
         ),
       );
   }
-  if (!template) return [...errors, required("spec.template")];
-  errors.push(...validateTemplate(template, "spec.template"));
+  if (!template) return errors;
+  // Of stateful sets upstream looks at no more of the template: what is wrong with it shows when its pods are made.
+  if (kind !== "StatefulSet") errors.push(...validateTemplate(template, "spec.template"));
   const { restartPolicy, activeDeadlineSeconds } = template.spec ?? {};
   if (restartPolicy !== undefined && restartPolicy !== "Always")
     errors.push(notSupported("spec.template.spec.restartPolicy", restartPolicy, ["Always"]));

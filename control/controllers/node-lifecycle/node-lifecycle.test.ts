@@ -44,6 +44,8 @@ t.test("msTolerated() is the shortest of the tolerations that are used", async (
   t.equal(msTolerated([taint("a")], [tolerate("a", -5)]), 0);
 });
 
+const microTime = (ms: number): string => new Date(ms).toISOString().replace("Z", "000Z");
+
 const lease = (name: string, renewTime: string) => ({
   metadata: { name, namespace: "kube-node-lease" },
   spec: { holderIdentity: name, leaseDurationSeconds: 40, renewTime },
@@ -52,7 +54,7 @@ const lease = (name: string, renewTime: string) => ({
 t.test("a node that falls silent is marked, its pods stop serving and move away in time", async (t) => {
   const clock = new FakeClock(Date.now());
   const room = await controllerRoom(t, ["node-controller"], { clock, nodes: ["a", "b"], kubelet: false });
-  for (const name of ["a", "b"]) await room.create(resources.leases, lease(name, new Date(clock.now()).toISOString()));
+  for (const name of ["a", "b"]) await room.create(resources.leases, lease(name, microTime(clock.now())));
   const tolerations = ["not-ready", "unreachable"].map((key) => ({
     key: `node.kubernetes.io/${key}`,
     operator: "Exists",
@@ -75,7 +77,7 @@ t.test("a node that falls silent is marked, its pods stop serving and move away 
     );
   }
   const live = async () => {
-    const renewTime = new Date(clock.now()).toISOString();
+    const renewTime = microTime(clock.now());
     await room.patch(resources.leases, "b", { spec: { renewTime } }, undefined, "kube-node-lease");
   };
   for (let second = 0; second < 60; second += 10) {

@@ -1,5 +1,6 @@
 // DaemonSet.
 
+import { workloadWarnings } from "../pod-spec/warnings.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../equal.ts";
@@ -34,6 +35,9 @@ interface DaemonSetStatus {
 }
 
 const specOf = (object: KubeObject) => (object.spec ?? {}) as DaemonSetSpec;
+
+/** Counts the templates, as earlier versions of the API did in a field. */
+const templateGeneration = "deprecated.daemonset.template.generation";
 
 export const daemonSets: ResourceDefinition = {
   group: "apps",
@@ -86,8 +90,18 @@ export const daemonSets: ResourceDefinition = {
       setDefault(spec.updateStrategy.rollingUpdate, "maxUnavailable", 1);
       setDefault(spec.updateStrategy.rollingUpdate, "maxSurge", 0);
     }
-    defaultTemplate(spec.template);
+    defaultTemplate(spec);
+    object.metadata.annotations = { [templateGeneration]: "1", ...object.metadata.annotations };
   },
+  prepareUpdate(object, previous) {
+    const isSame = deepEqual(specOf(object).template, specOf(previous).template);
+    const count = Number(previous.metadata.annotations?.[templateGeneration] ?? 0);
+    object.metadata.annotations = {
+      ...object.metadata.annotations,
+      [templateGeneration]: String(isSame ? count : count + 1),
+    };
+  },
+  warnings: (object, previous) => workloadWarnings(object, previous, { isNamed: false }),
   validate(object, previous) {
     const spec = specOf(object);
     const errors = validateWorkload(spec, { kind: "DaemonSet" });

@@ -1,5 +1,6 @@
 // Deployment.
 
+import { workloadWarnings } from "../pod-spec/warnings.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../equal.ts";
@@ -87,13 +88,14 @@ export const deployments: ResourceDefinition = {
       setDefault(strategy.rollingUpdate, "maxUnavailable", "25%");
       setDefault(strategy.rollingUpdate, "maxSurge", "25%");
     }
-    defaultTemplate(spec.template);
+    defaultTemplate(spec);
   },
   prepareStatus(object, previous) {
     // Unlike with other kinds, whoever writes the status does not write labels.
     if (previous.metadata.labels) object.metadata.labels = previous.metadata.labels;
     else delete object.metadata.labels;
   },
+  warnings: (object, previous) => workloadWarnings(object, previous),
   validate(object, previous) {
     const spec = specOf(object);
     const errors = [

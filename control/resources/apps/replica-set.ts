@@ -1,5 +1,6 @@
 // ReplicaSet, and ReplicationController, its older sibling with a plain label map as selector.
 
+import { workloadWarnings } from "../pod-spec/warnings.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { Column, ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../equal.ts";
@@ -87,8 +88,10 @@ export const replicaSets: ResourceDefinition = {
   defaults(object) {
     object.spec ??= {};
     setDefault(specOf(object), "replicas", 1);
-    defaultTemplate(specOf(object).template);
+    object.spec ??= {};
+    defaultTemplate(specOf(object));
   },
+  warnings: (object, previous) => workloadWarnings(object, previous),
   validate(object, previous) {
     const errors = [
       ...validateWorkload(specOf(object), { kind: "ReplicaSet", emptyFor: "deployment" }),
@@ -126,11 +129,13 @@ export const replicationControllers: ResourceDefinition = {
     object.spec ??= {};
     const spec = specOf(object);
     setDefault(spec, "replicas", 1);
-    defaultTemplate(spec.template);
+    // Of these controllers alone the template may be missing.
+    if (spec.template) defaultTemplate(spec);
     const labels = spec.template?.metadata?.labels;
     if (labels && Object.keys(spec.selector ?? {}).length === 0) spec.selector = { ...labels } as LabelSelector;
     if (labels && !object.metadata.labels) object.metadata.labels = { ...labels };
   },
+  warnings: (object, previous) => workloadWarnings(object, previous),
   validate(object) {
     const spec = specOf(object);
     const errors = validateNumbers(spec);

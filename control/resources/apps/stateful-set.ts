@@ -1,5 +1,7 @@
 // StatefulSet.
 
+import { fractionalBytes } from "../fractional-bytes.ts";
+import { workloadWarnings } from "../pod-spec/warnings.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import { defaultClaimSpec } from "../core/claim-spec.ts";
 import type { ResourceDefinition } from "../definition.ts";
@@ -107,7 +109,7 @@ export const statefulSets: ResourceDefinition = {
     spec.persistentVolumeClaimRetentionPolicy ??= {};
     setDefault(spec.persistentVolumeClaimRetentionPolicy, "whenDeleted", "Retain");
     setDefault(spec.persistentVolumeClaimRetentionPolicy, "whenScaled", "Retain");
-    defaultTemplate(spec.template);
+    defaultTemplate(spec);
     for (const claim of spec.volumeClaimTemplates ?? []) {
       claim.apiVersion ??= "v1";
       claim.kind ??= "PersistentVolumeClaim";
@@ -115,6 +117,16 @@ export const statefulSets: ResourceDefinition = {
       if (claim.spec) defaultClaimSpec(claim.spec);
     }
   },
+  warnings: (object, previous) => [
+    ...workloadWarnings(object, previous, { isNamed: false }),
+    ...(specOf(object).volumeClaimTemplates ?? []).flatMap((claim, index) =>
+      fractionalBytes(
+        (claim.spec as { resources?: unknown } | undefined)?.resources,
+        ["storage"],
+        `spec.volumeClaimTemplates[${index}]${previous ? ".Spec" : ""}`,
+      ),
+    ),
+  ],
   validate(object, previous) {
     const spec = specOf(object);
     const errors = validateWorkload({ ...spec, ...withClaims(spec) }, { kind: "StatefulSet" });

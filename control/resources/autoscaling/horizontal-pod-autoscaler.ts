@@ -21,7 +21,7 @@ interface HpaSpec {
 interface HpaStatus {
   currentReplicas?: number;
   desiredReplicas?: number;
-  currentMetrics?: Metric[];
+  currentMetrics?: Metric[] | null;
   currentCPUUtilizationPercentage?: number;
   conditions?: unknown;
 }
@@ -48,7 +48,6 @@ const shared = {
   shortNames: ["hpa"],
   categories: ["all"],
   hasStatus: true,
-  newStatus: { currentReplicas: 0, desiredReplicas: 0 },
   columns,
 } as const;
 
@@ -58,7 +57,7 @@ function cells(object: KubeObject, now: number): unknown[] {
   return [
     object.metadata.name,
     `${target.kind ?? ""}/${target.name ?? ""}`,
-    metricsText(spec.metrics, statusOf(object).currentMetrics),
+    metricsText(spec.metrics, statusOf(object).currentMetrics ?? undefined),
     String(spec.minReplicas ?? "<unset>"),
     spec.maxReplicas ?? 0,
     statusOf(object).currentReplicas ?? 0,
@@ -97,6 +96,7 @@ function validateStatus(object: KubeObject): FieldErrors {
 export const autoscalersV2: ResourceDefinition = {
   ...shared,
   version: "v2",
+  newStatus: { currentMetrics: null, desiredReplicas: 0 },
   cells,
   validate,
   validateStatus,
@@ -136,6 +136,7 @@ function isCpu(metric: Metric): boolean {
 export const autoscalersV1: ResourceDefinition = {
   ...shared,
   version: "v1",
+  newStatus: { currentReplicas: 0, desiredReplicas: 0 },
   storage: { group: "autoscaling", plural: "horizontalpodautoscalers" },
   storedAs: { group: "autoscaling", version: "v2" },
   cells: (object, now) => cells(toV2(object), now),
@@ -150,8 +151,8 @@ export const autoscalersV1: ResourceDefinition = {
     const { metrics = [], behavior: _behavior, ...spec } = specOf(object);
     const cpu = metrics.find(isCpu);
     const others = metrics.filter((metric) => metric !== cpu);
-    const { currentMetrics = [], conditions: _conditions, ...status } = statusOf(object);
-    const used = currentMetrics.find((metric) => metric.resource?.name === "cpu")?.resource?.current
+    const { currentMetrics, conditions: _conditions, ...status } = statusOf(object);
+    const used = currentMetrics?.find((metric) => metric.resource?.name === "cpu")?.resource?.current
       ?.averageUtilization;
     const target = cpu?.resource?.target?.averageUtilization;
     if (others.length > 0)

@@ -11,7 +11,7 @@ export function validateMetrics(metrics: readonly Metric[], errors: FieldErrors)
   metrics.forEach((metric, index) => {
     const at = `spec.metrics[${index}]`;
     const { type = "" } = metric;
-    if (type === "") return void errors.push(required(`${at}.type`, "must specify a metric source type"));
+    if (type === "") errors.push(required(`${at}.type`, "must specify a metric source type"));
     const own = fieldOf[type];
     if (!own) return void errors.push(notSupported(`${at}.type`, type, Object.keys(fieldOf)));
     if (!metric[own]) errors.push(required(`${at}.${own}`, "must populate information for the given metric source"));

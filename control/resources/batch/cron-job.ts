@@ -1,5 +1,7 @@
 // CronJob.
 
+import { warnOfJob } from "./warn-of-job.ts";
+import { warnOfName } from "../pod-spec/warnings.ts";
 import type { KubeObject, ObjectMeta } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { type FieldErrors, invalid, notSupported, required, tooLong } from "../field-error.ts";
@@ -25,6 +27,9 @@ interface CronJobSpec {
 
 const specOf = (object: KubeObject) => (object.spec ?? {}) as CronJobSpec;
 const policies = ["Allow", "Forbid", "Replace"];
+
+const zoneInSchedule =
+  "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details";
 
 export const cronJobs: ResourceDefinition = {
   group: "batch",
@@ -72,7 +77,17 @@ export const cronJobs: ResourceDefinition = {
     setDefault(spec, "successfulJobsHistoryLimit", 3);
     setDefault(spec, "failedJobsHistoryLimit", 1);
     if (spec.jobTemplate) spec.jobTemplate.metadata ??= {};
-    defaultTemplate(spec.jobTemplate?.spec?.template);
+    const jobTemplate = (spec.jobTemplate ??= {});
+    defaultTemplate((jobTemplate.spec ??= {}));
+  },
+  warnings(object, previous) {
+    const spec = specOf(object);
+    const own = warnOfJob(spec.jobTemplate?.spec, "spec.jobTemplate.spec");
+    if (!previous) return [...warnOfName(object.metadata.name), ...own];
+    return [
+      ...(object.metadata.generation === previous.metadata.generation ? [] : own),
+      ...(spec.schedule?.includes("TZ") ? [zoneInSchedule] : []),
+    ];
   },
   validate(object, previous) {
     const spec = specOf(object);

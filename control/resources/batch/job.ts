@@ -1,5 +1,7 @@
 // Job.
 
+import { warnOfJob } from "./warn-of-job.ts";
+import { warnOfName } from "../pod-spec/warnings.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { type LabelSelector, selectorText } from "../label-selector.ts";
@@ -62,7 +64,7 @@ function defaultJobSpec(spec: JobSpec): void {
   setDefault(spec, "suspend", false);
   setDefault(spec, "manualSelector", false);
   setDefault(spec, "podReplacementPolicy", spec.podFailurePolicy ? "Failed" : "TerminatingOrFailed");
-  defaultTemplate(spec.template);
+  defaultTemplate(spec);
 }
 
 const stateOf = ({ spec, status }: KubeObject) => ({ spec: spec ?? {}, status: status ?? {} }) as JobState;
@@ -104,13 +106,21 @@ export const jobs: ResourceDefinition = {
   },
   defaults(object) {
     object.spec ??= {};
-    defaultJobSpec(specOf(object));
+    const spec = specOf(object);
+    const labels = spec.template?.metadata?.labels;
+    // The very same labels: those that the server adds to the template are the job's, too.
+    if (labels && Object.keys(object.metadata.labels ?? {}).length === 0) object.metadata.labels = labels;
+    defaultJobSpec(spec);
   },
   prepareCreate(object) {
     selectOwnPods(object);
     object.status = {};
   },
   validateStatus: (object, previous) => validateJobStatus(stateOf(object), stateOf(previous)),
+  warnings(object, previous) {
+    if (previous && object.metadata.generation === previous.metadata.generation) return [];
+    return [...(previous ? [] : warnOfName(object.metadata.name)), ...warnOfJob(specOf(object), "spec")];
+  },
   validate: (object, previous) =>
     previous ? [...validateJob(object), ...validateJobUpdate(object, previous)] : validateJob(object),
 };
@@ -121,13 +131,15 @@ function selectOwnPods(object: KubeObject): void {
   if (spec.manualSelector || !spec.template) return;
   const { uid = "", name = "" } = object.metadata;
   spec.template.metadata ??= {};
-  spec.template.metadata.labels = {
-    ...spec.template.metadata.labels,
+  spec.template.metadata.labels ??= {};
+  if (Object.keys(object.metadata.labels ?? {}).length === 0)
+    object.metadata.labels = spec.template.metadata.labels as Record<string, string>;
+  Object.assign(spec.template.metadata.labels, {
     "batch.kubernetes.io/controller-uid": uid,
     "batch.kubernetes.io/job-name": name,
     "controller-uid": uid,
     "job-name": name,
-  };
+  });
   spec.selector ??= { matchLabels: { "batch.kubernetes.io/controller-uid": uid } };
 }
 

@@ -2,7 +2,7 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { type FieldErrors, invalid, required } from "../field-error.ts";
+import { type FieldErrors, invalid, required, notSupported } from "../field-error.ts";
 import { pathSegment } from "../names.ts";
 import { age, ageColumn, column, humanDuration, nameColumn } from "../print.ts";
 import { type RequestStatus, validateApproval, validateRequestStatus } from "./validate-status.ts";
@@ -21,6 +21,32 @@ interface RequestSpec {
 const specOf = (object: KubeObject) => (object.spec ?? {}) as RequestSpec;
 const statusOf = (object: KubeObject) => (object.status ?? {}) as RequestStatus;
 const conditionsOf = (object: KubeObject) => statusOf(object).conditions ?? [];
+
+const knownUsages = [
+  "any",
+  "cert sign",
+  "client auth",
+  "code signing",
+  "content commitment",
+  "crl sign",
+  "data encipherment",
+  "decipher only",
+  "digital signature",
+  "email protection",
+  "encipher only",
+  "ipsec end system",
+  "ipsec tunnel",
+  "ipsec user",
+  "key agreement",
+  "key encipherment",
+  "microsoft sgc",
+  "netscape sgc",
+  "ocsp signing",
+  "s/mime",
+  "server auth",
+  "signing",
+  "timestamping",
+];
 
 export const certificateSigningRequests: ResourceDefinition = {
   group: "certificates.k8s.io",
@@ -90,6 +116,9 @@ export const certificateSigningRequests: ResourceDefinition = {
       );
     if ((spec.usages?.length ?? 0) === 0)
       errors.push(required("spec.usages", "usages must contain at least one value"));
+    (spec.usages ?? []).forEach((usage, index) => {
+      if (!knownUsages.includes(usage)) errors.push(notSupported(`spec.usages[${index}]`, usage, knownUsages));
+    });
     if (spec.expirationSeconds !== undefined && spec.expirationSeconds < 600)
       errors.push(
         invalid(

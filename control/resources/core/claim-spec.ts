@@ -10,8 +10,14 @@ const accessModes = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWrit
 
 export function defaultClaimSpec(spec: Record<string, unknown>): void {
   spec.volumeMode ??= "Filesystem";
-  // The two ways to name a source say the same.
-  if (spec.dataSource && !spec.dataSourceRef) spec.dataSourceRef = spec.dataSource;
+}
+
+/** The two ways to name a source say the same; a source without a group is told to have none. */
+export function alignSources(spec: Record<string, unknown>): void {
+  const whole = (source: unknown) => source && { apiGroup: null, ...(source as object) };
+  if (spec.dataSource) spec.dataSource = whole(spec.dataSource);
+  if (spec.dataSourceRef) spec.dataSourceRef = whole(spec.dataSourceRef);
+  else if (spec.dataSource) spec.dataSourceRef = spec.dataSource;
 }
 
 export function validateClaimSpec(spec: Record<string, unknown>, field: string): FieldErrors {

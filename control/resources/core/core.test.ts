@@ -31,16 +31,20 @@ const quotas: Row[] = [
     'spec.hard[storage]: Invalid value: "storage": must be a standard resource for quota',
   ],
   ["half a pod", { hard: { pods: "500m" } }, 'spec.hard[pods]: Invalid value: "500m": must be an integer'],
-  ["a scope", { hard: { pods: "1" }, scopes: ["Mood"] }, 'spec.scopes: Invalid value: ["Mood"]: unsupported scope'],
+  [
+    "a scope",
+    { hard: { pods: "1" }, scopes: ["Mood"] },
+    'spec.scopes: Invalid value: []core.ResourceQuotaScope{"Mood"}: unsupported scope',
+  ],
   [
     "a scope of no services",
     { hard: { services: "1" }, scopes: ["BestEffort"] },
-    'spec.scopes: Invalid value: ["BestEffort"]: unsupported scope applied to resource',
+    'spec.scopes: Invalid value: []core.ResourceQuotaScope{"BestEffort"}: unsupported scope applied to resource',
   ],
   [
     "both sides",
     { hard: { pods: "1" }, scopes: ["BestEffort", "NotBestEffort"] },
-    'spec.scopes: Invalid value: ["BestEffort","NotBestEffort"]: conflicting scopes',
+    'spec.scopes: Invalid value: []core.ResourceQuotaScope{"BestEffort", "NotBestEffort"}: conflicting scopes',
   ],
   [
     "a scope in a list",
@@ -55,7 +59,7 @@ const quotas: Row[] = [
   [
     "a class of some that exist",
     scoped("PriorityClass", "Exists", ["a"]),
-    `${expressions}.values: Invalid value: ["a"]: must be no value when`,
+    `${expressions}.values: Invalid value: []string{"a"}: must be no value when`,
   ],
 ];
 
@@ -351,7 +355,7 @@ const whole: [name: string, path: string, object: Json, says?: string][] = [
     "told twice",
     "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
     { spec: { policyName: "p", validationActions: ["Deny", "Warn"] } },
-    'spec.validationActions: Invalid value: ["Deny","Warn"]: must not contain both Deny and Warn',
+    'spec.validationActions: Invalid value: []string{"Deny", "Warn"}: must not contain both Deny and Warn',
   ],
   ["a level of no type", flow, { spec: {} }, 'spec.type: Unsupported value: "": supported values: "Exempt", "Limited"'],
   [

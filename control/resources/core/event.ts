@@ -93,6 +93,18 @@ function validate(object: KubeObject): FieldErrors {
   return errors;
 }
 
+/** Events have always shown these, said or not. */
+function fillStored(object: KubeObject): void {
+  const event = asEvent(object);
+  event.eventTime ??= null;
+  event.firstTimestamp ??= null;
+  event.lastTimestamp ??= null;
+  event.source ??= {};
+  event.involvedObject ??= {};
+  event.reportingComponent ??= "";
+  event.reportingInstance ??= "";
+}
+
 const shared = {
   plural: "events",
   singular: "event",
@@ -108,6 +120,8 @@ export const coreEvents: ResourceDefinition = {
   version: "v1",
   columns,
   cells,
+  prepareCreate: fillStored,
+  prepareUpdate: fillStored,
   validate,
   selectable: {
     "involvedObject.kind": about("kind"),
@@ -152,6 +166,14 @@ function rename(object: KubeObject, apiVersion: string, from: 0 | 1): KubeObject
   return result as KubeObject;
 }
 
+function fillShown(object: KubeObject): void {
+  const event = object as NewEvent;
+  event.deprecatedFirstTimestamp ??= null;
+  event.deprecatedLastTimestamp ??= null;
+  event.deprecatedSource ??= {};
+  event.regarding ??= {};
+}
+
 export const newEvents: ResourceDefinition = {
   ...shared,
   group: "events.k8s.io",
@@ -162,6 +184,8 @@ export const newEvents: ResourceDefinition = {
   fromStored: (object) => rename(object, "events.k8s.io/v1", 0),
   columns,
   cells: (object, now) => cells(rename(object, "v1", 1), now),
+  prepareCreate: fillShown,
+  prepareUpdate: fillShown,
   selectable: {
     reason: (object) => asEvent(object).reason ?? "",
     type: (object) => asEvent(object).type ?? "",

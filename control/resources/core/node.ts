@@ -9,6 +9,19 @@ import { age, ageColumn, column, nameColumn, wideColumn } from "../print.ts";
 import { validateNodeAmounts, validateNodeStatus } from "./validate-node-status.ts";
 
 const asNode = (object: KubeObject): Node => object as unknown as Node;
+/** Of a node that has not told anything of itself. */
+const unknownMachine = {
+  architecture: "",
+  bootID: "",
+  containerRuntimeVersion: "",
+  kernelVersion: "",
+  kubeProxyVersion: "",
+  kubeletVersion: "",
+  machineID: "",
+  operatingSystem: "",
+  osImage: "",
+  systemUUID: "",
+};
 const taintEffects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 export const nodes: ResourceDefinition = {
@@ -48,6 +61,23 @@ export const nodes: ResourceDefinition = {
       info?.osImage || "<unknown>",
       info?.kernelVersion || "<unknown>",
       info?.containerRuntimeVersion || "<unknown>",
+    ];
+  },
+  prepareCreate(object) {
+    const status = (object.status ??= {}) as NonNullable<Node["status"]>;
+    status.daemonEndpoints ??= { kubeletEndpoint: { Port: 0 } };
+    status.nodeInfo ??= { ...unknownMachine };
+    for (const condition of status.conditions ?? []) {
+      const times = condition as { lastHeartbeatTime?: string | null; lastTransitionTime?: string | null };
+      times.lastHeartbeatTime ??= null;
+      times.lastTransitionTime ??= null;
+    }
+  },
+  warnings(object) {
+    const { configSource, externalID } = (object.spec ?? {}) as { configSource?: unknown; externalID?: string };
+    return [
+      ...(configSource ? ["spec.configSource: the feature is removed"] : []),
+      ...(externalID ? ["spec.externalID: this field is deprecated, and is unused by Kubernetes"] : []),
     ];
   },
   validate(object, previous) {
@@ -90,7 +120,8 @@ function validateTaints(node: Node): FieldErrors {
   const errors: FieldErrors = [];
   const seen = new Set<string>();
   (node.spec?.taints ?? []).forEach((taint, index) => {
-    const field = `spec.taints[${index}]`;
+    // The path is upstream's.
+    const field = `metadata.taints[${index}]`;
     for (const problem of qualifiedName(taint.key ?? "")) errors.push(invalid(`${field}.key`, taint.key, problem));
     for (const problem of labelValue(taint.value ?? "")) errors.push(invalid(`${field}.value`, taint.value, problem));
     if (!taint.effect) errors.push(required(`${field}.effect`));

@@ -1,5 +1,8 @@
 // PersistentVolume and PersistentVolumeClaim.
 
+import { defaultSources, otherSources, volumeSources } from "../volume-sources.ts";
+import { warnOfVolume } from "./warn-of-volume.ts";
+import { fractionalBytes } from "../fractional-bytes.ts";
 import type { KubeObject, PersistentVolume, PersistentVolumeClaim } from "../../../plugins/kit/objects/types.ts";
 import { compareQuantity, parseQuantity } from "../../../plugins/kit/quantity.ts";
 import type { ResourceDefinition } from "../definition.ts";
@@ -9,6 +12,7 @@ import { validateNoBacksteps } from "../paths.ts";
 import { setDefault } from "../pod-spec/defaults.ts";
 import { age, ageColumn, column, nameColumn, wideColumn } from "../print.ts";
 import {
+  alignSources,
   defaultClaimSpec,
   validateAccessModes,
   validateClaimSpec,
@@ -91,28 +95,33 @@ export const persistentVolumes: ResourceDefinition = {
     const spec = asVolume(object).spec as NonNullable<PersistentVolume["spec"]>;
     if (!spec.persistentVolumeReclaimPolicy) spec.persistentVolumeReclaimPolicy = "Retain";
     setDefault(spec, "volumeMode", "Filesystem");
-    if (spec.hostPath) setDefault(spec.hostPath, "type", "");
+    defaultSources(spec as unknown as Record<string, unknown>);
+    // There are no classes of attributes here to name.
+    delete spec.volumeAttributesClassName;
   },
   prepareCreate(object, { now }) {
     const lastPhaseTransitionTime = `${new Date(now).toISOString().slice(0, 19)}Z`;
     object.status = { phase: "Pending", lastPhaseTransitionTime };
   },
+  warnings: (object) => warnOfVolume(asVolume(object)),
   validate(object, previous) {
     const spec = (object.spec ?? {}) as Record<string, unknown>;
     const errors = validateAccessModes(spec.accessModes as string[] | undefined, "spec.accessModes", "");
     const capacity = spec.capacity as Record<string, unknown> | undefined;
     if (!capacity || Object.keys(capacity).length === 0) errors.push(required("spec.capacity"));
-    else if (capacity.storage === undefined) errors.push(notSupported("spec.capacity", capacity, ["storage"]));
-    else errors.push(...validatePositive(capacity.storage, "spec.capacity[storage]"));
+    if (capacity?.storage === undefined || Object.keys(capacity).length > 1)
+      errors.push(notSupported("spec.capacity", capacity ?? {}, ["storage"]));
+    if (capacity?.storage !== undefined) errors.push(...validatePositive(capacity.storage, "spec.capacity[storage]"));
     if (!reclaimPolicies.includes(String(spec.persistentVolumeReclaimPolicy)))
       errors.push(
         notSupported("spec.persistentVolumeReclaimPolicy", spec.persistentVolumeReclaimPolicy, reclaimPolicies),
       );
-    const sources = sourcesOf(spec);
-    if (sources.length === 0) errors.push(required("spec", "must specify a volume type"));
-    for (const extra of sources.slice(1))
-      errors.push(forbidden(`spec.${extra}`, "may not specify more than 1 volume type"));
-    errors.push(...validateSource(asVolume(object)), ...validateClass(spec, "spec"));
+    const { first, others } = otherSources(spec, volumeSources);
+    if (first === undefined) errors.push(required("spec", "must specify a volume type"));
+    for (const other of others) errors.push(forbidden(`spec.${other}`, "may not specify more than 1 volume type"));
+    const { nodeAffinity, persistentVolumeReclaimPolicy } = spec;
+    const only = { nodeAffinity, persistentVolumeReclaimPolicy, ...(first ? { [first]: spec[first] } : {}) };
+    errors.push(...validateSource(only as NonNullable<PersistentVolume["spec"]>), ...validateClass(spec, "spec"));
     if (previous) {
       const before = (previous.spec ?? {}) as Record<string, unknown>;
       if (sourcesOf(before).some((source) => !deepEqual(before[source], spec[source])))
@@ -126,8 +135,8 @@ export const persistentVolumes: ResourceDefinition = {
 };
 
 /** The sources that this program's own plugins and drivers read. */
-function validateSource({ spec }: PersistentVolume): FieldErrors {
-  const { hostPath, local, csi, nfs, nodeAffinity, persistentVolumeReclaimPolicy } = spec ?? {};
+function validateSource(spec: NonNullable<PersistentVolume["spec"]>): FieldErrors {
+  const { hostPath, local, csi, nfs, nodeAffinity, persistentVolumeReclaimPolicy } = spec;
   const errors: FieldErrors = [];
   for (const [name, source] of Object.entries({ hostPath, local })) {
     if (source && !source.path) errors.push(required(`spec.${name}.path`));
@@ -152,6 +161,8 @@ function validateSource({ spec }: PersistentVolume): FieldErrors {
 function sourcesOf(spec: Record<string, unknown>): string[] {
   return Object.keys(spec).filter((key) => !notSources.has(key) && spec[key] !== undefined && spec[key] !== null);
 }
+
+const oldClass = "volume.beta.kubernetes.io/storage-class";
 
 export const persistentVolumeClaims: ResourceDefinition = {
   group: "",
@@ -195,7 +206,14 @@ export const persistentVolumeClaims: ResourceDefinition = {
   },
   prepareCreate(object) {
     object.status = { phase: "Pending" };
+    alignSources(object.spec as Record<string, unknown>);
   },
+  warnings: (object) => [
+    ...(object.metadata.annotations?.[oldClass] === undefined
+      ? []
+      : [`metadata.annotations[${oldClass}]: deprecated since v1.8; use "storageClassName" attribute instead`]),
+    ...fractionalBytes(asClaim(object).spec?.resources, ["storage"], "spec"),
+  ],
   validate(object, previous) {
     const spec = (object.spec ?? {}) as Record<string, unknown>;
     const errors: FieldErrors = validateClaimSpec(spec, "spec");

@@ -1,5 +1,6 @@
 // PodTemplate: a template that stands by itself.
 
+import { warnOfTemplate } from "../pod-spec/warnings.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { defaultTemplate, type PodTemplate, templateCells, validateTemplate } from "../pod-template.ts";
 import { column, labelsText, nameColumn } from "../print.ts";
@@ -23,6 +24,7 @@ export const podTemplates: ResourceDefinition = {
     const template = object.template as PodTemplate | undefined;
     return [object.metadata.name, ...templateCells(template), labelsText(template?.metadata?.labels)];
   },
-  defaults: (object) => defaultTemplate(object.template as PodTemplate | undefined),
+  defaults: (object) => defaultTemplate(object as { template?: PodTemplate }),
+  warnings: (object) => warnOfTemplate(object.template as PodTemplate | undefined, "template"),
   validate: (object) => validateTemplate(object.template as PodTemplate | undefined, "template"),
 };

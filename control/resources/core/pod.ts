@@ -1,5 +1,6 @@
 // Pod: the definition; its defaults and checks live in pod-spec.
 
+import { warnOfName, warnOfTemplate } from "../pod-spec/warnings.ts";
 import { isDeepStrictEqual } from "node:util";
 import type { KubeObject, Pod, PodSpec } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
@@ -42,13 +43,15 @@ export const pods: ResourceDefinition = {
   cells: (object, now) => podCells(asPod(object), now),
   defaults(object) {
     const pod = asPod(object);
+    if (!pod.spec) object.spec = {};
     if (!pod.spec) return;
     defaultPod(pod.spec);
     // Of pods alone: templates keep what they say.
     if ((pod.spec.terminationGracePeriodSeconds ?? 0) < 0) pod.spec.terminationGracePeriodSeconds = 1;
   },
-  prepareCreate(object) {
+  prepareCreate(object, { now }) {
     const { spec } = asPod(object);
+    if (spec) tellAppArmor(asPod(object), spec);
     object.status = { phase: "Pending", ...(spec ? { qosClass: qosClass(spec) } : {}) };
     if (spec && (spec.schedulingGates?.length ?? 0) > 0)
       Object.assign(object.status as object, {
@@ -59,11 +62,14 @@ export const pods: ResourceDefinition = {
             reason: "SchedulingGated",
             message: "Scheduling is blocked due to non-empty scheduling gates",
             lastProbeTime: null,
-            lastTransitionTime: null,
+            lastTransitionTime: `${new Date(now).toISOString().slice(0, 19)}Z`,
           },
         ],
       });
   },
+  // Updates are the work of programs, and many.
+  warnings: (object, previous) =>
+    previous ? [] : [...warnOfName(object.metadata.name, "the Pod's hostname"), ...warnOfTemplate(asPod(object), "")],
   validate(object, previous) {
     const pod = asPod(object);
     return previous ? validatePodUpdate(pod, asPod(previous)) : validatePodCreate(pod);
@@ -109,6 +115,27 @@ export const pods: ResourceDefinition = {
     },
   },
 };
+
+const appArmorPrefix = "container.apparmor.security.beta.kubernetes.io/";
+
+/** Kubelets from before there was a field for it read annotations. */
+function tellAppArmor(pod: Pod, spec: PodSpec): void {
+  if (spec.os?.name === "windows") return;
+  const ofPod = spec.securityContext?.appArmorProfile;
+  const all = [...(spec.initContainers ?? []), ...(spec.containers ?? [])];
+  for (const { name, securityContext } of all) {
+    const profile = securityContext?.appArmorProfile ?? ofPod;
+    const text = profile && appArmorText(profile);
+    if (text === undefined) continue;
+    pod.metadata.annotations ??= {};
+    pod.metadata.annotations[`${appArmorPrefix}${name}`] ??= text;
+  }
+}
+
+function appArmorText({ type, localhostProfile }: { type: string; localhostProfile?: string }): string | undefined {
+  if (type === "Localhost") return localhostProfile ? `localhost/${localhostProfile}` : undefined;
+  return { Unconfined: "unconfined", RuntimeDefault: "runtime/default" }[type];
+}
 
 /** The node has yet to say whether it can; containers that do not match are refused later. */
 function asksForOther(next: Pod, previous: Pod): boolean {

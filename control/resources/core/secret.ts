@@ -1,5 +1,6 @@
 // Secret.
 
+import { warnOfPair } from "./warn-of-pair.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { type FieldErrors, invalid, required, tooLong } from "../field-error.ts";
@@ -47,6 +48,10 @@ export const secrets: ResourceDefinition = {
       object.data = { ...dataOf(object), ...Object.fromEntries(encoded) };
     }
     delete object.stringData;
+  },
+  warnings(object) {
+    const { type, data } = object as { type?: string; data?: Record<string, string> };
+    return type === "kubernetes.io/tls" ? warnOfPair(data?.["tls.crt"], data?.["tls.key"]) : [];
   },
   validate(object, previous) {
     const errors: FieldErrors = [];

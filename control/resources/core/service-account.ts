@@ -3,6 +3,8 @@
 import type { ResourceDefinition } from "../definition.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 
+const mountable = "kubernetes.io/enforce-mountable-secrets";
+
 export const serviceAccounts: ResourceDefinition = {
   group: "",
   version: "v1",
@@ -18,4 +20,10 @@ export const serviceAccounts: ResourceDefinition = {
     ((object.secrets as unknown[] | undefined) ?? []).length,
     age(object.metadata.creationTimestamp, now),
   ],
+  warnings: (object, previous) =>
+    object.metadata.annotations?.[mountable] === undefined || previous?.metadata.annotations?.[mountable] !== undefined
+      ? []
+      : [
+          `metadata.annotations[${mountable}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
+        ],
 };

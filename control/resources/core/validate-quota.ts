@@ -1,6 +1,6 @@
 // Validation of ResourceQuotas: names that are counted, and scopes that fit them.
 
-import { type FieldErrors, invalid, required } from "../field-error.ts";
+import { type FieldErrors, invalid, required, goList } from "../field-error.ts";
 import { type Amounts, isQuotaResource, validateAmount, validateResourceName } from "../resource-names.ts";
 
 export interface QuotaSpec {
@@ -27,9 +27,12 @@ export function validateQuota(spec: QuotaSpec): FieldErrors {
   const errors = validateAmounts(spec.hard, "spec.hard");
   const { scopes = [], scopeSelector } = spec;
   for (const scope of scopes) {
-    if (!scopeNames.includes(scope)) errors.push(invalid("spec.scopes", scopes, "unsupported scope"));
+    if (!scopeNames.includes(scope))
+      errors.push(invalid("spec.scopes", goList("core.ResourceQuotaScope", scopes), "unsupported scope"));
     for (const _name of unfit(scope, spec))
-      errors.push(invalid("spec.scopes", scopes, "unsupported scope applied to resource"));
+      errors.push(
+        invalid("spec.scopes", goList("core.ResourceQuotaScope", scopes), "unsupported scope applied to resource"),
+      );
   }
   errors.push(...contradictions(scopes, "spec.scopes"));
   if (scopeSelector) errors.push(...validateSelector(spec, "spec.scopeSelector.matchExpressions"));
@@ -61,7 +64,7 @@ function unfit(scope: string, { hard = {} }: QuotaSpec): string[] {
 function contradictions(scopes: readonly string[], field: string): FieldErrors {
   return opposites
     .filter((pair) => pair.every((scope) => scopes.includes(scope)))
-    .map(() => invalid(field, scopes, "conflicting scopes"));
+    .map(() => invalid(field, goList("core.ResourceQuotaScope", scopes), "conflicting scopes"));
 }
 
 function validateSelector(spec: QuotaSpec, field: string): FieldErrors {

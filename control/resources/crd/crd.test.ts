@@ -105,7 +105,7 @@ const rows: [name: string, definition: Json, says: string][] = [
   [
     "a key that is no field",
     list(byName, { type: "object", properties: {} }),
-    `${spec}.x-kubernetes-list-map-keys: Invalid value: ["name"]: entries must all be names of item properties`,
+    `${spec}.x-kubernetes-list-map-keys: Invalid value: []string{"name"}: entries must all be names of item properties`,
   ],
   [
     "a key that may be missing",

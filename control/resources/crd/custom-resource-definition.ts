@@ -44,7 +44,7 @@ export const customResourceDefinitions: ResourceDefinition = {
     metadata.finalizers = [...new Set([...(metadata.finalizers ?? []), cleanupFinalizer])];
     const storage = spec?.versions?.find((version) => version.storage)?.name;
     object.status = {
-      conditions: [],
+      conditions: null,
       acceptedNames: { plural: "", kind: "" },
       storedVersions: storage ? [storage] : [],
     };

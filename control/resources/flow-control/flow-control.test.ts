@@ -95,9 +95,13 @@ const schemas: Row[] = [
   [
     "all verbs and one",
     of({ verbs: ["*", "get"] }),
-    `${first}.resourceRules[0].verbs: Invalid value: ["*","get"]: if '*' is present, must not specify other verbs`,
+    `${first}.resourceRules[0].verbs: Invalid value: []string{"*", "get"}: if '*' is present, must not specify other verbs`,
   ],
-  ["a verb", of({ verbs: ["get", "eat"] }), `${first}.resourceRules[0].verbs: Unsupported value: ["get","eat"]`],
+  [
+    "a verb",
+    of({ verbs: ["get", "eat"] }),
+    `${first}.resourceRules[0].verbs: Unsupported value: []string{"get", "eat"}`,
+  ],
   [
     "no groups",
     of({ apiGroups: [] }),
@@ -106,7 +110,7 @@ const schemas: Row[] = [
   [
     "all resources and one",
     of({ resources: ["*", "pods"] }),
-    `${first}.resourceRules[0].resources: Invalid value: ["*","pods"]: if '*' is present, must not specify other resources`,
+    `${first}.resourceRules[0].resources: Invalid value: []string{"*", "pods"}: if '*' is present, must not specify other resources`,
   ],
   [
     "nowhere",

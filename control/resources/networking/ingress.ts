@@ -14,6 +14,8 @@ interface IngressStatus {
   loadBalancer?: { ingress?: { ip?: string; hostname?: string }[] };
 }
 
+const classAnnotation = "kubernetes.io/ingress.class";
+
 export const ingresses: ResourceDefinition = {
   group: "networking.k8s.io",
   version: "v1",
@@ -52,6 +54,10 @@ export const ingresses: ResourceDefinition = {
     ((object.status as IngressStatus | undefined)?.loadBalancer?.ingress ?? []).flatMap((one, index) =>
       validateBalanced(one, `status.loadBalancer.ingress[${index}]`),
     ),
+  warnings: (object, previous) =>
+    !previous && object.metadata.annotations?.[classAnnotation] !== undefined && !specOf(object).ingressClassName
+      ? [`annotation ${JSON.stringify(classAnnotation)} is deprecated, please use 'spec.ingressClassName' instead`]
+      : [],
   validate(object, previous) {
     const errors = validateIngressSpec(specOf(object));
     const { ingressClassName } = specOf(object);

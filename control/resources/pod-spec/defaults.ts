@@ -1,5 +1,6 @@
 // Fills what a pod's specification leaves out, for pods and for templates.
 
+import { defaultSources } from "../volume-sources.ts";
 import type { Container, PodSpec, Probe, Volume } from "../../../plugins/kit/objects/types.ts";
 
 type Json = Record<string, unknown>;
@@ -69,8 +70,14 @@ function defaultHttpGet(action: { path?: string; scheme?: string }): void {
   if (!action.scheme) action.scheme = "HTTP";
 }
 
+const component = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*";
+const reference = new RegExp(
+  `^(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::\\d+)?/)?${component}(?:/${component})*(?::[\\w][\\w.-]{0,127})?$`,
+);
+
+/** What is no name of an image at all has no tag either. */
 function hasLatestTag(image: string): boolean {
-  if (image.includes("@")) return false;
+  if (image.includes("@") || image.length > 255 + 128 || !reference.test(image)) return false;
   const name = image.slice(image.lastIndexOf("/") + 1);
   const colon = name.indexOf(":");
   return colon < 0 || name.slice(colon + 1) === "latest";
@@ -94,7 +101,7 @@ function defaultVolume(volume: Volume): void {
   if (sources.length === 0) volume.emptyDir = {};
   for (const source of [volume.secret, volume.configMap, volume.downwardAPI, volume.projected])
     if (source) setDefault(source as { defaultMode?: number }, "defaultMode", fileMode);
-  if (volume.hostPath) setDefault(volume.hostPath, "type", "");
+  defaultSources(volume as unknown as Json);
   for (const item of volume.downwardAPI?.items ?? []) defaultDownward(item);
   for (const source of volume.projected?.sources ?? []) {
     if (source.serviceAccountToken) setDefault(source.serviceAccountToken, "expirationSeconds", 3600);
@@ -102,7 +109,6 @@ function defaultVolume(volume: Volume): void {
   }
   const template = volume.ephemeral?.volumeClaimTemplate?.spec;
   if (template) setDefault(template, "volumeMode", "Filesystem");
-  if (volume.iscsi) setDefault(volume.iscsi, "iscsiInterface", "default");
 }
 
 /** Of pods only: what is limited but not requested is requested in full; links to services are on. */

@@ -1,5 +1,6 @@
 // Validation of volumes: names, one source each, and what each source must say.
 
+import { otherSources, podSources, shownSource } from "../volume-sources.ts";
 import type { Volume } from "../../../plugins/kit/objects/types.ts";
 import { duplicate, type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
 import { validateClaimSpec, validateDriverName } from "../core/claim-spec.ts";
@@ -29,13 +30,10 @@ export function validateVolumes(volumes: readonly Volume[], field: string, error
       if (named.has(volume.name)) errors.push(duplicate(`${at}.name`, volume.name));
       named.set(volume.name, volume);
     }
-    const entries = Object.entries(volume).filter(
-      ([key, value]) => key !== "name" && value !== undefined && value !== null,
-    );
-    if (entries.length === 0) errors.push(required(at, "must specify a volume type"));
-    for (const [extra] of entries.slice(1))
-      errors.push(forbidden(`${at}.${extra}`, "may not specify more than 1 volume type"));
-    validateSource(volume, at, errors);
+    const { first, others } = otherSources(volume as unknown as Record<string, unknown>, podSources);
+    if (first === undefined) errors.push(required(at, "must specify a volume type"));
+    else validateSource({ name: volume.name, [first]: volume[first as keyof Volume] } as Volume, at, errors);
+    for (const other of others) errors.push(forbidden(`${at}.${other}`, "may not specify more than 1 volume type"));
   });
   return named;
 }
@@ -58,7 +56,7 @@ const mustSay: Record<string, readonly string[]> = {
   portworxVolume: ["volumeID"],
   quobyte: ["registry", "volume"],
   rbd: ["monitors", "image"],
-  scaleIO: ["gateway", "system", "secretRef", "volumeName"],
+  scaleIO: ["gateway", "system", "volumeName"],
   vsphereVolume: ["volumePath"],
 };
 
@@ -71,7 +69,7 @@ function validateRare(volume: Volume, at: string, errors: FieldErrors): void {
       const value = source[field];
       const isMissing =
         value === undefined || value === null || value === "" || (Array.isArray(value) && !value.length);
-      if (isMissing) errors.push(required(`${at}.${name}.${field}`));
+      if (isMissing) errors.push(required(`${at}.${shownSource(name)}.${field}`));
     }
   }
   const lun = volume.iscsi?.lun;

@@ -57,7 +57,17 @@ function validateAggregation(object: KubeObject): FieldErrors {
 
 const roleColumns = [nameColumn, column("Created At", "When it was created.")];
 
-const roleShape = { group, version, createsOnUpdate: true, validateName: pathSegment } as const;
+/** Without rules, null is what a role shows. */
+const emptyRules = (object: KubeObject): void => {
+  if (((object.rules ?? []) as unknown[]).length === 0) object.rules = null;
+};
+
+const roleShape = {
+  group,
+  version,
+  createsOnUpdate: true,
+  validateName: pathSegment,
+} as const;
 
 export const roles: ResourceDefinition = {
   ...roleShape,
@@ -67,6 +77,7 @@ export const roles: ResourceDefinition = {
   namespaced: true,
   columns: roleColumns,
   cells: (object) => [object.metadata.name, object.metadata.creationTimestamp],
+  defaults: emptyRules,
   validate: (object) => validateRules(object, true),
 };
 
@@ -78,6 +89,7 @@ export const clusterRoles: ResourceDefinition = {
   namespaced: false,
   columns: roleColumns,
   cells: (object) => [object.metadata.name, object.metadata.creationTimestamp],
+  defaults: emptyRules,
   validate: (object) => [...validateRules(object, false), ...validateAggregation(object)],
 };
 

@@ -1,5 +1,6 @@
 // Service: a stable address in front of pods.
 
+import { warnOfService } from "./warnings.ts";
 import type { KubeObject, Service } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../equal.ts";
@@ -63,8 +64,13 @@ export function servicesWith(allocator: ServiceAllocator): ResourceDefinition {
     },
     prepareCreate(object) {
       object.status = { loadBalancer: {} };
+      alignAddresses(asService(object).spec);
     },
-    prepareUpdate: (object, previous) => keepAllocated(asService(object), asService(previous)),
+    prepareUpdate(object, previous) {
+      alignAddresses(asService(object).spec);
+      keepAllocated(asService(object), asService(previous));
+    },
+    warnings: (object) => warnOfService(asService(object)),
     validate: (object, previous) => validateService(asService(object), previous && asService(previous)),
     validateStatus: (object) => validateServiceStatus(asService(object)),
     reserve: (object) => reserveFor(allocator, object),
@@ -86,6 +92,11 @@ function defaultSpec(spec: NonNullable<Service["spec"]>): void {
   if (spec.type === "LoadBalancer") setDefault(spec, "allocateLoadBalancerNodePorts", true);
   if (spec.type === "ExternalName") return;
   if (!spec.internalTrafficPolicy) spec.internalTrafficPolicy = "Cluster";
+}
+
+/** The old field and the new one say the same. */
+function alignAddresses(spec: Spec | undefined): void {
+  if (!spec || spec.type === "ExternalName") return;
   if (spec.clusterIP && !spec.clusterIPs?.length) spec.clusterIPs = [spec.clusterIP];
   if (!spec.clusterIP && spec.clusterIPs?.[0]) spec.clusterIP = spec.clusterIPs[0];
 }

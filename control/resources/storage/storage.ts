@@ -139,7 +139,6 @@ export const csiDrivers: ResourceDefinition = {
   singular: "csidriver",
   kind: "CSIDriver",
   namespaced: false,
-  hasGeneration: true,
   columns: [
     nameColumn,
     column("AttachRequired", "Whether volumes must be attached first.", "boolean"),
