@@ -54,6 +54,8 @@ export async function startKubeApiserver(t: Owner): Promise<KubeApiserver> {
     "service-account-signing-key-file": files["account.key"],
     "service-cluster-ip-range": "10.96.0.0/16",
     "endpoint-reconciler-type": "none",
+    "allow-privileged": true,
+    "enable-admission-plugins": "NodeRestriction",
   };
   const child = spawn(
     "kube-apiserver",
