@@ -129,7 +129,7 @@ async function answer(
       call: bounded,
       warnings,
       timing,
-      dryRun: request.method === "GET" ? false : isDryRun(request.query),
+      dryRun: request.method === "GET" ? false : isDryRun(request.query, request.method),
       ...(trail ? { trail } : {}),
     };
     return inTurn(services, flow, bounded, async () => {

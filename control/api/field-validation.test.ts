@@ -78,7 +78,7 @@ t.test("server-side apply owns only fields that there are", async (t) => {
   t.match(body, {
     code: 400,
     message:
-      "failed to create typed patch object (default/d; apps/v1, Kind=Deployment): .spec.nope: field not declared in schema",
+      "failed to create typed patch object (/d; apps/v1, Kind=Deployment): .spec.nope: field not declared in schema",
   });
 });
 

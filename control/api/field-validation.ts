@@ -41,7 +41,8 @@ export function checkApplied(scope: Scope, object: KubeObject, decoded: Decoded)
   if (decoding.unknown.length > 0) {
     const errors = decoding.unknown.map((path) => `.${path}: field not declared in schema`);
     const text = errors.length === 1 ? errors[0] : `errors:\n  ${errors.join("\n  ")}`;
-    const about = `${scope.namespace}/${scope.name}; ${groupVersion(scope.definition)}, Kind=${kind}`;
+    const { group, version } = scope.definition;
+    const about = `${object.metadata.namespace ?? ""}/${scope.name}; ${group}/${version}, Kind=${kind}`;
     throw badRequest(`failed to create typed patch object (${about}): ${text}`);
   }
   if (mode === "Strict" && decoded.duplicate !== undefined)

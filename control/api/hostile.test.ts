@@ -99,13 +99,39 @@ t.test("odd queries are refused, not obeyed", async (t) => {
     "resourceVersion=abc",
     "labelSelector=%28%28",
     "fieldSelector=a",
-    "resourceVersionMatch=Never",
     "watch=true&timeoutSeconds=x",
   ];
   for (const query of bad) {
     const { status, text } = await api.ask("GET", `${configMaps}?${query}`);
     t.equal(status, 400, `${query}: ${text.slice(0, 100)}`);
   }
+  const unfit = [
+    "resourceVersionMatch=Never&resourceVersion=1",
+    "resourceVersionMatch=Exact",
+    "resourceVersionMatch=Exact&resourceVersion=0",
+    "sendInitialEvents=true",
+    "watch=true&resourceVersionMatch=NotOlderThan",
+    "watch=true&sendInitialEvents=true",
+    "watch=true&continue=x",
+  ];
+  for (const query of unfit) {
+    const { status, body } = await api.ask("GET", `${configMaps}?${query}`);
+    t.equal(status, 422, query);
+    t.match(body.details, {
+      group: "meta.k8s.io",
+      kind: "ListOptions",
+      causes: [{ field: /^(resourceVersionMatch|sendInitialEvents)$/ }],
+    });
+  }
+});
+
+t.test("a collection is never deleted in all namespaces at once", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  await api.ask("POST", "/api/v1/namespaces", { metadata: { name: "default" } });
+  await api.ask("POST", configMaps, { metadata: { name: "kept" } });
+  t.equal((await api.ask("DELETE", "/api/v1/configmaps")).status, 405);
+  t.equal((await api.ask("GET", `${configMaps}/kept`)).status, 200);
 });
 
 t.test("random bodies and patches never break the server", async (t) => {

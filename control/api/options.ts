@@ -5,22 +5,32 @@ import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import { decodeBody } from "./body.ts";
 import type { ApiRequest } from "./request.ts";
 import type { Scope } from "./scope.ts";
+import { invalid, notSupported } from "../resources/field-error.ts";
+import { invalidOptions, managerErrors, type OptionsKind } from "./check-options.ts";
 import { badRequest } from "./status.ts";
 
-export function isDryRun(query: URLSearchParams): boolean {
+const kinds: Readonly<Record<string, OptionsKind>> = {
+  POST: "CreateOptions",
+  PUT: "UpdateOptions",
+  PATCH: "PatchOptions",
+};
+
+export function isDryRun(query: URLSearchParams, method: string): boolean {
   const values = query.getAll("dryRun").filter((value) => value !== "");
-  for (const value of values)
-    if (value !== "All")
-      throw badRequest(`dryRun: Unsupported value: ${JSON.stringify(value)}: supported values: "All"`);
+  checkDryRun(values, kinds[method] ?? "DeleteOptions");
   return values.length > 0;
+}
+
+function checkDryRun(values: readonly unknown[], kind: OptionsKind): void {
+  if (values.some((value) => value !== "All")) throw invalidOptions(kind, [notSupported("dryRun", values, ["All"])]);
 }
 
 /** The options as an object, for webhooks. */
 export function writeOptions(scope: Scope, kind: "CreateOptions" | "UpdateOptions" | "PatchOptions"): KubeObject {
   const { query } = scope.request;
   const manager = query.get("fieldManager");
-  if (manager !== null && (manager.length > 128 || !/^[\x20-\x7e]*$/.test(manager)))
-    throw badRequest("fieldManager: Invalid value: must be at most 128 printable characters");
+  const errors = managerErrors(manager ?? "");
+  if (errors.length > 0) throw invalidOptions(kind, errors);
   const validation = query.get("fieldValidation");
   return {
     kind,
@@ -66,24 +76,25 @@ export function readDeleteOptions(given: unknown, query: URLSearchParams): Delet
     options.orphanDependents ?? (query.has("orphanDependents") ? isTrue(query.get("orphanDependents")) : undefined);
   if (policy === "") policy = undefined;
   if (policy !== undefined && orphan !== undefined)
-    throw badRequest("orphanDependents and propagationPolicy cannot be both set");
+    throw invalidOptions("DeleteOptions", [
+      invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set"),
+    ]);
   if (policy === undefined && orphan !== undefined) policy = orphan ? "Orphan" : "Background";
   if (policy !== undefined && !policies.has(String(policy)))
-    throw badRequest(
-      `DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: ${JSON.stringify(policy)}: supported values: "Background", "Foreground", "Orphan"`,
-    );
+    throw invalidOptions("DeleteOptions", [
+      notSupported("propagationPolicy", policy, ["Foreground", "Background", "Orphan", "nil"]),
+    ]);
   const preconditions: { uid?: string; resourceVersion?: string } = {};
   if (typeof options.preconditions?.uid === "string") preconditions.uid = options.preconditions.uid;
   if (typeof options.preconditions?.resourceVersion === "string")
     preconditions.resourceVersion = options.preconditions.resourceVersion;
   const dry = Array.isArray(options.dryRun) && options.dryRun.length > 0;
-  if (dry && (options.dryRun as unknown[]).some((value) => value !== "All"))
-    throw badRequest('dryRun: Unsupported value: supported values: "All"');
+  if (dry) checkDryRun(options.dryRun as unknown[], "DeleteOptions");
   return {
     gracePeriodSeconds: typeof grace === "number" ? grace : undefined,
     propagationPolicy: policy as DeleteOptions["propagationPolicy"],
     preconditions,
-    dryRun: dry || isDryRun(query),
+    dryRun: dry || isDryRun(query, "DELETE"),
     raw: { ...given, kind: "DeleteOptions", apiVersion: "meta.k8s.io/v1" } as unknown as KubeObject,
   };
 }

@@ -78,7 +78,7 @@ function containerOf(pod: Pod, asked: string): string {
 function nodeProxy(services: Services, path: ResourcePath, query: URLSearchParams): ConnectTarget {
   const { scheme, name, port } = splitName("node", path.name);
   const node = find<Node>(services, "nodes", "", name);
-  const own = String(node.status?.daemonEndpoints?.kubeletEndpoint?.Port ?? kubeletPort);
+  const own = String(node.status?.daemonEndpoints?.kubeletEndpoint?.Port || kubeletPort);
   if (port !== "" && port !== own) {
     const address = node.status?.addresses?.find((one) => one.type === "InternalIP")?.address;
     if (!address) throw unavailable(`no address is known for node ${name}`);

@@ -6,12 +6,15 @@ import { isFault } from "../../../plugins/kit/fault.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import { deleteOptions } from "../options.ts";
 import { objectOf, type Scope, shownEntry } from "../scope.ts";
+import { methodNotAllowed } from "../status.ts";
 import { removeEntry } from "./delete.ts";
 import { pageOf } from "./list.ts";
 
 const atOnce = 32;
 
 export async function deleteCollection(scope: Scope): Promise<Answer> {
+  // Never of all namespaces at once.
+  if (scope.definition.namespaced && scope.namespace === "") throw methodNotAllowed();
   const options = await deleteOptions(scope.request);
   const { entries, metadata } = await pageOf(scope);
   const { definition } = scope;

@@ -1,5 +1,6 @@
 // GET of a collection: whole, in pages of one snapshot, as objects, metadata or a Table.
 
+import { checkListOptions } from "../check-options.ts";
 import type { KubeObject, ListMeta } from "../../../plugins/kit/objects/types.ts";
 import { groupVersion, listKindOf, storageOf } from "../../resources/definition.ts";
 import type { Entry } from "../../storage/entry.ts";
@@ -98,18 +99,14 @@ async function snapshotOf(scope: Scope, token: string): Promise<Snapshot> {
   const { query } = scope.request;
   const asked = query.get("resourceVersion") ?? "";
   const match = query.get("resourceVersionMatch") ?? "";
-  if (match !== "" && match !== "Exact" && match !== "NotOlderThan")
-    throw badRequest(`resourceVersionMatch: Unsupported value: ${JSON.stringify(match)}`);
-  if (match !== "" && asked === "")
-    throw badRequest("resourceVersionMatch is forbidden unless resourceVersion is provided");
+  checkListOptions(query, false);
+  numberOf(query.get("timeoutSeconds"), "timeoutSeconds");
   if (token !== "") {
     if (asked !== "" && asked !== "0")
       throw badRequest("specifying resource version is not allowed when using continue");
     return snapshotFor(scope, { token });
   }
-  if (asked === "" || asked === "0") {
-    if (match === "Exact") throw badRequest('resourceVersionMatch "Exact" is forbidden for resourceVersion "0"');
-  } else {
+  if (asked !== "" && asked !== "0") {
     const revision = await notOlderThan(scope, asked);
     const isExact = match === "Exact" || (match === "" && query.get("limit") !== null && query.get("limit") !== "0");
     if (isExact) return snapshotFor(scope, { exact: revision });

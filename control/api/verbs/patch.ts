@@ -1,5 +1,6 @@
 // PATCH: JSON patch, merge patch, strategic merge patch and server-side apply.
 
+import { forceErrors, invalidOptions } from "../check-options.ts";
 import { isFault } from "../../../plugins/kit/fault.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import { applyJsonPatch } from "../../../plugins/kit/patch/json-patch.ts";
@@ -14,7 +15,7 @@ import { claimKind } from "../lifecycle.ts";
 import { parseMediaType } from "../media-type.ts";
 import { writeOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
-import { badRequest, failure, notFound, unsupportedMediaType } from "../status.ts";
+import { failure, notFound, unsupportedMediaType } from "../status.ts";
 import { updateObject } from "./update.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
 
@@ -37,10 +38,8 @@ export async function patchObject(scope: Scope): Promise<Answer> {
       "application/apply-patch+yaml",
     ]);
   const options = writeOptions(scope, "PatchOptions");
-  if (scope.request.query.has("force"))
-    throw badRequest(
-      'PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch',
-    );
+  const errors = forceErrors(scope.request.query);
+  if (errors.length > 0) throw invalidOptions("PatchOptions", errors);
   const patch = decodeJson(await scope.request.body());
   const answer = await updateObject(scope, {
     options,

@@ -1,6 +1,7 @@
 // GET with watch=true: a stream of JSON lines. Each event is encoded once and shared by all who want it in the same form.
 // A watcher that does not read is cut off; nothing is buffered without end.
 
+import { checkListOptions } from "../check-options.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import { groupVersion, type ResourceDefinition } from "../../resources/definition.ts";
 import type { Entry } from "../../storage/entry.ts";
@@ -32,8 +33,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const wanted = wantedForm(scope.request.headers.get("accept"));
   const selection = selectionOf(scope);
   const sendInitial = query.get("sendInitialEvents");
-  if (sendInitial !== null && query.get("resourceVersionMatch") !== "NotOlderThan")
-    throw badRequest("resourceVersionMatch must be NotOlderThan when sendInitialEvents is given");
+  checkListOptions(query, true);
   if (isTrue(sendInitial) && !isTrue(query.get("allowWatchBookmarks")))
     throw badRequest("allowWatchBookmarks must be true when sendInitialEvents is true");
   numberOf(query.get("timeoutSeconds"), "timeoutSeconds"); // refused here, while there is still a status to answer with
