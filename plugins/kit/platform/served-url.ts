@@ -7,6 +7,7 @@ import type { Incoming } from "./served-request.ts";
 
 // What a URL parser would leave as it is. Nearly all requests are like that, and parsing takes longer than looking.
 const plainHost = /^[a-z0-9][a-z0-9._-]*(?::[1-9]\d{3,4})?$/;
+const ipv6Host = /^\[[0-9a-f:.]+\](?::\d+)?$/i;
 const plainTarget = /^\/[A-Za-z0-9_~!$&'()*+,;:@=/?.%-]*$/;
 const dotSegment = /\/\.{1,2}(?:[/?]|$)|%2e/i;
 
@@ -22,8 +23,8 @@ export function urlOf(incoming: Incoming): string {
   const url = `${scheme}://${host}${target}`;
   if (plainHost.test(host) && plainTarget.test(target) && !dotSegment.test(target)) return url;
   const { href, hostname } = parsed(url, target);
-  // A host that is more than one would move the border between host and path.
-  if (hostname !== host.replace(/:\d+$/, "").toLowerCase()) throw senseless(target);
+  // A host that is more than one would move the border between host and path. An IPv6 address has many spellings, and one meaning.
+  if (!ipv6Host.test(host) && hostname !== host.replace(/:\d+$/, "").toLowerCase()) throw senseless(target);
   return href;
 }
 
