@@ -82,7 +82,7 @@ for (const [ref, spec, scales] of kinds)
     await create(ref, namespace, { metadata: { name: "web", labels }, spec });
     const before = await get(ref, namespace, "web", "status");
     t.equal(before.metadata.name, "web", "the status is read by itself");
-    const condition = { type: "StatusPatched", status: "True", reason: "ByHand", message: "" };
+    const condition = { type: "StatusPatched", status: "True", reason: "ByHand", message: "seen" };
     // A cron job's status holds no conditions; the time of its last run can be set.
     const status =
       ref === resources.cronjobs ? { lastScheduleTime: "2026-01-01T00:00:00Z" } : { conditions: [condition] };
