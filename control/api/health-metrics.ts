@@ -18,13 +18,20 @@ export class HealthMetrics {
       values.size === 0
         ? []
         : [
-            `# HELP ${name} [STABLE] ${help}`,
+            `# HELP ${name} ${help}`,
             `# TYPE ${name} ${type}`,
-            ...[...values].map(([labels, value]) => `${name}{${labels}} ${value}`),
+            ...[...values].map(([labels, value]) => `${name}${labels && `{${labels}}`} ${value}`),
           ];
+    const startedAt = new Map([["", performance.timeOrigin / 1000]]);
     const lines = [
       ...family("kubernetes_healthcheck", "gauge", "Whether a check went well when it was made last.", this.#last),
       ...family("kubernetes_healthchecks_total", "counter", "How often a check was made, by outcome.", this.#counts),
+      ...family(
+        "process_start_time_seconds",
+        "gauge",
+        "When the process was started, in seconds since 1970.",
+        startedAt,
+      ),
     ];
     return lines.map((line) => `${line}\n`).join("");
   }

@@ -298,6 +298,7 @@ t.test("/metrics/slis counts what the health checks said", async (t) => {
   const figures = async () =>
     (await api.ask("GET", "/metrics/slis")).text.split("\n").filter((line) => line.includes('{name="oven"'));
   t.same(await figures(), []);
+  t.match((await api.ask("GET", "/metrics/slis")).text, /^process_start_time_seconds \d+/m, "never empty");
   await api.ask("GET", "/livez");
   await api.ask("GET", "/readyz?verbose");
   t.equal((await api.ask("GET", "/readyz/oven")).text, "ok");
