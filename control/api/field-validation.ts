@@ -68,14 +68,20 @@ function held(scope: Scope, object: KubeObject, isAsSaid = false): Decoding {
   const { schemas } = services;
   if (definition.holdToSchema) {
     const own = definition.holdToSchema(object);
-    if (!schemas) return own;
-    // Its metadata is everybody's.
-    const metadata = holdToSchema(object.metadata as Record<string, unknown>, objectMeta, {
-      schemas,
-      path: "metadata",
-      isAsSaid,
+    if (!schemas) return { unknown: own.dropped, problem: undefined };
+    // Its metadata is everybody's, and so is that of objects within it, which nobody has created.
+    const hold = (path: string, metadata: Record<string, unknown>) =>
+      holdToSchema(metadata, objectMeta, { schemas, path, isAsSaid });
+    const outer = hold("metadata", object.metadata as Record<string, unknown>);
+    const inner = [...own.metadata].map(([path, metadata]) => {
+      const decoding = hold(path, metadata);
+      if (metadata["creationTimestamp"] === null) delete metadata["creationTimestamp"];
+      return decoding;
     });
-    return { unknown: [...metadata.unknown, ...own.unknown], problem: metadata.problem ?? own.problem };
+    return {
+      unknown: [...outer.unknown, ...own.dropped, ...inner.flatMap(({ unknown }) => unknown)],
+      problem: outer.problem ?? inner.find(({ problem }) => problem)?.problem,
+    };
   }
   const root = schemas?.root(definition.group, definition.version, definition.kind);
   return schemas && root ? holdToSchema(object, root, { schemas, isAsSaid }) : { unknown: [], problem: undefined };

@@ -123,8 +123,11 @@ export interface ResourceDefinition {
   /** Takes what only one object may have (an address, a port) before the write; undone when the write did not happen. */
   reserve?(object: KubeObject, previous: KubeObject | undefined): Reservation | undefined;
 
-  /** Drops and tells what its own schema does not have; for kinds whose schema is not among the built-in ones. */
-  holdToSchema?(object: KubeObject): { unknown: string[]; problem: string | undefined };
+  /**
+   * Drops and tells what its own schema does not have, and where it holds metadata of other objects; for kinds whose schema is not
+   * among the built-in ones.
+   */
+  holdToSchema?(object: KubeObject): { dropped: string[]; metadata: ReadonlyMap<string, Record<string, unknown>> };
 
   /** How its fields are owned, for kinds whose schema is not among the built-in ones. */
   shape?(): Shape;

@@ -107,6 +107,26 @@ t.test("a custom resource is pruned, defaulted and checked by its schema", async
   t.match(none.body.message, /spec: Required value/);
 });
 
+t.test("metadata of an object within a custom resource is held to what metadata has", async (t) => {
+  const part = { type: "object", "x-kubernetes-embedded-resource": true };
+  const parts = { type: "object", properties: { part, list: { type: "array", items: part } } };
+  const schema = { openAPIV3Schema: { type: "object", properties: { spec: parts } } };
+  const api = await withWidgets(t, [version("v1", { schema, subresources: {} })]);
+  const embedded = (metadata: Json) => ({ apiVersion: "v1", kind: "Part", metadata });
+  const known = { name: "p", namespace: "n", labels: { a: "b" } };
+  const made = await api.ask(
+    "POST",
+    widgets,
+    widget("a", { part: embedded({ ...known, odd: 1 }), list: [embedded({ ...known, finalizers: ["x/y"], odd: 2 })] }),
+  );
+  t.equal(made.status, 201);
+  t.same(made.body.spec.part.metadata, known);
+  t.same(made.body.spec.list[0].metadata, { ...known, finalizers: ["x/y"] });
+  t.match(made.headers.get("warning"), /spec\.part\.metadata\.odd.*spec\.list\[0\]\.metadata\.odd/);
+  const wrong = await api.ask("POST", widgets, widget("b", { part: embedded({ labels: 1 }) }));
+  t.equal(wrong.status, 400);
+});
+
 t.test("CEL rules hold for new objects and for changes", async (t) => {
   const api = await withWidgets(t);
   const bad = await api.ask("POST", widgets, widget("a", { color: "red", low: 5, high: 1 }));

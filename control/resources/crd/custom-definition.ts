@@ -61,7 +61,7 @@ export function customDefinition(
     ...scaleOf(version),
     conversion: conversionOf(crd, version, convert),
     storedAs: { group, version: crd.spec.versions.find((one) => one.storage)?.name ?? version.name },
-    holdToSchema: (object) => ({ unknown: prune(object, schema), problem: undefined }),
+    holdToSchema: (object) => prune(object, schema),
     shape: () => shapeOfCustom(schema),
     defaults: (object) => fill(object, schema),
     validate: check,

@@ -4,34 +4,45 @@ import { childPath, isObject, type Json, propertyOf, setField, type StructuralSc
 
 const objectFields = new Set(["apiVersion", "kind", "metadata"]);
 
-/** Changes the object in place; returns the paths of what was dropped. */
-export function prune(object: Json, schema: StructuralSchema): string[] {
-  const dropped: string[] = [];
-  pruneValue(object, schema, "", dropped, true);
-  return dropped;
+export interface Pruned {
+  /** The paths of what was dropped. */
+  readonly dropped: string[];
+  /** Metadata of objects within the object, by path: a schema says nothing of it, so it is left as it was. */
+  readonly metadata: Map<string, Json>;
+}
+
+/** Changes the object in place. */
+export function prune(object: Json, schema: StructuralSchema): Pruned {
+  const pruned: Pruned = { dropped: [], metadata: new Map() };
+  pruneValue(object, schema, "", pruned, true);
+  return pruned;
 }
 
 function pruneValue(
   value: unknown,
   schema: StructuralSchema | undefined,
   path: string,
-  dropped: string[],
+  pruned: Pruned,
   isResource: boolean,
 ): void {
   if (Array.isArray(value)) {
-    value.forEach((item, index) => pruneValue(item, schema?.items, `${path}[${index}]`, dropped, false));
+    value.forEach((item, index) => pruneValue(item, schema?.items, `${path}[${index}]`, pruned, false));
     return;
   }
   if (!isObject(value) || !schema) return;
   const keepsAll = schema["x-kubernetes-preserve-unknown-fields"] === true || schema.additionalProperties === true;
   const embedded = isResource || schema["x-kubernetes-embedded-resource"] === true;
   for (const name of Object.keys(value)) {
-    if (embedded && objectFields.has(name)) continue;
-    const below = propertyOf(schema, name);
     const at = childPath(path, name);
-    if (below) pruneValue(value[name], below, at, dropped, false);
+    if (embedded && objectFields.has(name)) {
+      const item = value[name];
+      if (!isResource && name === "metadata" && isObject(item)) pruned.metadata.set(at, item);
+      continue;
+    }
+    const below = propertyOf(schema, name);
+    if (below) pruneValue(value[name], below, at, pruned, false);
     else if (!keepsAll) {
-      dropped.push(at);
+      pruned.dropped.push(at);
       delete value[name];
     }
   }
