@@ -67,7 +67,13 @@ export function readDeleteOptions(given: unknown, query: URLSearchParams): Delet
     orphanDependents?: unknown;
     preconditions?: { uid?: unknown; resourceVersion?: unknown } | null;
     dryRun?: unknown;
+    kind?: unknown;
   };
+  // Who means a dry run, or something else than a deletion, must not lose the object.
+  if (options.kind !== undefined && options.kind !== "" && options.kind !== "DeleteOptions")
+    throw badRequest(`the body of a deletion must be DeleteOptions, not ${JSON.stringify(options.kind)}`);
+  if (options.dryRun !== undefined && options.dryRun !== null && !Array.isArray(options.dryRun))
+    throw badRequest("json: cannot unmarshal into Go struct field DeleteOptions.dryRun of type []string");
   const grace = options.gracePeriodSeconds ?? numberIn(query, "gracePeriodSeconds");
   if (grace !== undefined && grace !== null && (typeof grace !== "number" || !Number.isInteger(grace)))
     throw badRequest("gracePeriodSeconds must be a whole number");
