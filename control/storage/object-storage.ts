@@ -2,7 +2,6 @@
 // the cache shows it, so whoever wrote reads what they wrote.
 
 import type { Call } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import type { Store, StoreEntry } from "../../plugins/kit/store.ts";
 import { deepEqual } from "../resources/equal.ts";
@@ -19,9 +18,6 @@ export interface UpdateResult {
   readonly entry: Entry;
   readonly deleted: boolean;
 }
-
-/** Races with other writers are lost at most so often in a row before the caller is told. */
-const attempts = 32;
 
 export class ObjectStorage {
   readonly #store: Store;
@@ -59,7 +55,9 @@ export class ObjectStorage {
     const key = storageKey(ref, namespace, name);
     const local = localKey(namespace, name);
     let current = this.#cache.cache(ref).get(local);
-    for (let attempt = 0; attempt < attempts; attempt++) {
+    // As often as it takes, until the caller gives up: each time somebody lost, somebody else has written.
+    for (;;) {
+      call.signal.throwIfAborted();
       if (!current) return undefined;
       const change = await decide(current);
       if (change.do === "nothing") return { entry: current, deleted: false };
@@ -79,7 +77,6 @@ export class ObjectStorage {
       });
       if (written) return { entry: await this.#settle(ref, local, written, call), deleted: false };
     }
-    throw new Fault("conflict", `Cannot update ${key}: other writers were quicker ${attempts} times in a row`);
   }
 
   async #put(

@@ -84,6 +84,31 @@ t.test("ObjectStorage.update() loses no change of concurrent writers", async (t)
   t.equal(await storage.update(ref, "ns", "nobody", () => ({ do: "delete" }), call), undefined);
 });
 
+t.test("ObjectStorage.update() tries on while others are quicker, until the caller gives up", async (t) => {
+  const { storage } = await open(t);
+  await storage.create(ref, "ns", "a", object("a"), call);
+  let rivals = 0;
+  const write = (text: string, overtaken: () => Promise<unknown>, of: { signal: AbortSignal }) =>
+    storage.update(
+      ref,
+      "ns",
+      "a",
+      async (current) => {
+        const next = current.copy();
+        await overtaken();
+        return { do: "put", object: { ...next, data: { text } } as KubeObject };
+      },
+      of,
+    );
+  const rival = () => write(`rival ${++rivals}`, async () => {}, call);
+  const result = await write("patient", async () => rivals < 100 && (await rival()), call);
+  t.match(result?.entry.object, { data: { text: "patient" } });
+  t.equal(rivals, 100);
+  const stop = new AbortController();
+  const hasty = write("hasty", async () => (rivals >= 110 ? stop.abort() : rival()), stop);
+  await t.rejects(hasty, { name: "AbortError" });
+});
+
 t.test("ResourceCache hands over what happened since, and says when it is too long ago", async (t) => {
   const { cache, store, storage } = await open(t);
   const start = cache.revision;
