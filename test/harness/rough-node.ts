@@ -189,7 +189,8 @@ export class RoughNode {
       left = await this.leftBehind();
       return left.length === 0;
     }).catch((error: unknown) => {
-      throw new Error(`left behind: ${left.join(", ")}`, { cause: error });
+      const said = this.#agent?.log().split("\n").slice(-12).join("\n") ?? "";
+      throw new Error(`left behind: ${left.join(", ")}; the agent said at last:\n${said}`, { cause: error });
     });
   }
 }

@@ -267,7 +267,8 @@ export async function nodeWindow(t: Test, skiff: RunningSkiff, options: WindowOp
         shell.pty.resize(90, 30);
         shell.pty.write('until [ "$(stty size)" = "30 90" ]; do sleep 0.1; done; echo size-$((1+1))\r');
         await shell.sees("size-2");
-        shell.pty.write("echo sleep-$((1+2)); sleep 1000; echo over-$?\r");
+        // Said by the very group that is to be interrupted: the shell itself would say it before there is one.
+        shell.pty.write("sh -c 'echo sleep-$((1+2)); exec sleep 1000'; echo over-$?\r");
         await shell.sees("sleep-3");
         shell.pty.write(interrupt);
         // Interrupted, the shell takes no more of that line.
