@@ -150,7 +150,10 @@ export class PodRun {
       this.#deps.log.debug({ pod: podName(this.#pod), container: name, id }, "removed a container");
     },
     "remove-sandbox": async ({ id }) => {
-      await this.#deps.runtime.runtime.removePodSandbox({ podSandboxId: id }, within(sandboxTimeoutMs));
+      const { runtime } = this.#deps.runtime;
+      // One that is not ready may still run: containerd says so of a sandbox whose making was broken off. Stopping is idempotent.
+      await runtime.stopPodSandbox({ podSandboxId: id }, within(sandboxTimeoutMs));
+      await runtime.removePodSandbox({ podSandboxId: id }, within(sandboxTimeoutMs));
     },
     "create-sandbox": async ({ attempt }, call) => this.#createSandbox(attempt, call),
     "start-container": async (action, call) => {
