@@ -15,6 +15,20 @@ export interface UserInfo {
 
 export type AdmissionOperation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
 
+/** The same objects as another group or version serves them. */
+export interface EquivalentResource {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly kind: string;
+  /** A copy of an object of the request in this version, and back again. */
+  to(object: KubeObject, call: Call): Promise<KubeObject>;
+  from(object: KubeObject, call: Call): Promise<KubeObject>;
+}
+
+/** Which resource a client asked for. */
+type AskedResource = Pick<EquivalentResource, "group" | "version" | "resource" | "kind">;
+
 export interface AdmissionRequest {
   readonly operation: AdmissionOperation;
   readonly group: string;
@@ -31,6 +45,10 @@ export interface AdmissionRequest {
   readonly object?: KubeObject;
   /** What is stored now; absent on CREATE. Never changed. */
   readonly oldObject?: KubeObject;
+  /** Other groups and versions that serve the same objects, the preferred ones first; absent where there are none. */
+  readonly equivalents?: readonly EquivalentResource[];
+  /** What the client asked for, where this is the request as an equivalent resource sees it. */
+  readonly asked?: AskedResource;
   /** Create, update, patch or delete options, for webhooks. */
   readonly options?: KubeObject;
   /** Adds a `Warning` header to the answer. */

@@ -2,10 +2,12 @@
 
 import type { CelBudget } from "./cel/meter.ts";
 import type { compileCel } from "./cel/program.ts";
+import type { declared } from "./cel/types.ts";
 import type { fromCel, toCel } from "./cel/values.ts";
 
 export type { CelBudget } from "./cel/meter.ts";
 export type { CelProgram, CompileOptions } from "./cel/program.ts";
+export type { CelType, Declared } from "./cel/types.ts";
 export type { CelSchema } from "./cel/values.ts";
 
 /** Upstream's limits: of one expression, and of all expressions on one object. */
@@ -16,6 +18,10 @@ export interface Cel {
   readonly compile: typeof compileCel;
   readonly toCel: typeof toCel;
   readonly fromCel: typeof fromCel;
+  /** What a schema declares to the checker. */
+  readonly declare: typeof declared;
+  /** A value that may be absent, as expressions see such. */
+  optional(value: unknown): unknown;
   budget(units: number): CelBudget;
 }
 
@@ -27,8 +33,9 @@ export function openCel(): Promise<Cel> {
 }
 
 async function load(): Promise<Cel> {
-  const [program, values, metering] = await Promise.all([
+  const [program, types, values, metering] = await Promise.all([
     import("./cel/program.ts"),
+    import("./cel/types.ts"),
     import("./cel/values.ts"),
     import("./cel/meter.ts"),
   ]);
@@ -36,6 +43,8 @@ async function load(): Promise<Cel> {
     compile: program.compileCel,
     toCel: values.toCel,
     fromCel: values.fromCel,
+    declare: types.declared,
+    optional: program.optionalValue,
     budget: (units) => new metering.CelBudget(units),
   };
 }

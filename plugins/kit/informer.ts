@@ -21,7 +21,7 @@ export interface Lister<T> {
 export interface InformerEvent<T> {
   readonly type: "add" | "update" | "delete";
   readonly object: T;
-  readonly previous?: T;
+  readonly previous?: T | undefined;
 }
 
 export interface Informer<T> extends Lister<T> {

@@ -4,7 +4,17 @@ import { Fault } from "./fault.ts";
 import type { AnyPlugin } from "./plugin.ts";
 
 const kindsOf = {
-  control: ["store", "admission", "filter", "score", "authenticator", "token-authenticator", "authorizer"],
+  control: [
+    "store",
+    "admission",
+    "filter",
+    "score",
+    "placement",
+    "queue-sort",
+    "authenticator",
+    "token-authenticator",
+    "authorizer",
+  ],
   node: ["runtime", "volume", "probe", "hook", "stats", "daemon"],
 } as const;
 

@@ -6,73 +6,73 @@ import { checkRequirement, type LabelRequirement, type LabelSelectorMatcher, mat
 // A selector longer than this is an attack, not a question.
 const longestText = 64 * 1024;
 
-/** Reads the text form of a label selector; the empty text matches everything. Throws Fault `invalid`. */
-export function parseLabelSelector(text: string): LabelSelectorMatcher {
+/** Reads the text form of a label selector; the empty text matches everything. Throws Fault `invalid`, also what `check` throws. */
+export function parseLabelSelector(text: string, check = checkRequirement): LabelSelectorMatcher {
   if (text.length > longestText) throw new Fault("invalid", "The label selector is too long");
   const tokens = new Tokens(text);
   const requirements: LabelRequirement[] = [];
   if (tokens.peek === undefined) return matchAll([]);
+  if (!tokens.beginsRequirement) throw unexpected(tokens.peek, ", expected: !, identifier, or 'end of string'");
   for (;;) {
-    requirements.push(readRequirement(tokens));
+    requirements.push(check(readRequirement(tokens)));
     const next = tokens.take();
     if (next === undefined) return matchAll(requirements);
-    if (next !== ",") throw tokens.unexpected(next, "',' or the end");
-    if (tokens.peek === undefined) throw tokens.unexpected(undefined, "a label key after ','");
+    if (next !== ",") throw unexpected(next, ", expected: ',' or 'end of string'");
+    if (!tokens.beginsRequirement) throw unexpected(tokens.peek, ", expected: identifier after ','");
   }
 }
 
 function readRequirement(tokens: Tokens): LabelRequirement {
   if (tokens.peek === "!") {
     tokens.take();
-    return checkRequirement({ key: tokens.word("a label key"), operator: "!", values: [] });
+    return { key: tokens.word(), operator: "!", values: [] };
   }
-  const key = tokens.word("a label key");
+  const key = tokens.word();
   const next = tokens.peek;
-  if (next === undefined || next === ",") return checkRequirement({ key, operator: "exists", values: [] });
+  if (next === undefined || next === ",") return { key, operator: "exists", values: [] };
   tokens.take();
   switch (next) {
     case "in":
     case "notin":
-      return checkRequirement({ key, operator: next, values: readSet(tokens) });
+      return { key, operator: next, values: readSet(tokens) };
     case "=":
     case "==":
-      return checkRequirement({ key, operator: "=", values: [readValue(tokens)] });
+      return { key, operator: "=", values: [readValue(tokens)] };
     case "!=":
-      return checkRequirement({ key, operator: "!=", values: [readValue(tokens)] });
+      return { key, operator: "!=", values: [readValue(tokens)] };
     case ">":
     case "<":
-      return checkRequirement({ key, operator: next === ">" ? "gt" : "lt", values: [readValue(tokens)] });
+      return { key, operator: next === ">" ? "gt" : "lt", values: [readValue(tokens)] };
     default:
-      throw tokens.unexpected(next, "'in', 'notin', '=', '==', '!=', '>' or '<'");
+      throw unread(next, ", expected: in, notin, =, ==, !=, gt, lt");
   }
 }
 
 /** The value behind an equals sign, which may be empty: `a=` and `a=,b`. */
 function readValue(tokens: Tokens): string {
-  return tokens.peek === undefined || tokens.peek === "," ? "" : tokens.word("a label value");
+  return tokens.peek === undefined || tokens.peek === "," ? "" : tokens.word();
 }
 
 function readSet(tokens: Tokens): string[] {
-  if (tokens.take() !== "(") throw tokens.unexpected(tokens.peek, "'('");
+  const first = tokens.take();
+  if (first !== "(") throw unread(first, " expected: '('");
   const values: string[] = [];
-  for (;;) {
+  for (let expected = ", expected: ',', ')' or identifier"; ; expected = ", expected: ',', or identifier") {
     const isEmpty = tokens.peek === "," || tokens.peek === ")";
-    values.push(isEmpty ? "" : tokens.word("a label value"));
+    values.push(isEmpty ? "" : tokens.word(expected));
     const next = tokens.take();
     if (next === ")") return [...new Set(values)];
-    if (next !== ",") throw tokens.unexpected(next, "',' or ')'");
+    if (next !== ",") throw unread(next, ", expected: ',' or ')'");
   }
 }
 
 const symbols = new Set(["(", ")", ",", "!", "=", "==", "!=", ">", "<"]);
 
 class Tokens {
-  readonly #text: string;
   readonly #tokens: string[];
   #at = 0;
 
   constructor(text: string) {
-    this.#text = text;
     this.#tokens = text.match(/==|!=|[=!<>(),]|[^\s=!<>(),]+/g) ?? [];
   }
 
@@ -80,23 +80,28 @@ class Tokens {
     return this.#tokens[this.#at];
   }
 
+  get beginsRequirement(): boolean {
+    return this.peek !== undefined && (this.peek === "!" || !symbols.has(this.peek));
+  }
+
   take(): string | undefined {
     return this.#tokens[this.#at++];
   }
 
-  word(expected: string): string {
+  word(expected = ", expected: identifier"): string {
     const token = this.take();
-    if (token === undefined || symbols.has(token)) throw this.unexpected(token, expected);
+    if (token === undefined || symbols.has(token)) throw unread(token, expected);
     return token;
   }
+}
 
-  unexpected(found: string | undefined, expected: string): Fault {
-    const shown = this.#text.length > 200 ? `${this.#text.slice(0, 200)}…` : this.#text;
-    return new Fault(
-      "invalid",
-      `unable to parse label selector "${shown}": found ${found === undefined ? "the end" : `'${found}'`}, expected: ${expected}`,
-    );
-  }
+/** The words of upstream's parser: clients show them as they are. */
+function unexpected(found: string | undefined, expected: string): Fault {
+  return new Fault("invalid", `found '${(found ?? "").slice(0, 200)}'${expected}`);
+}
+
+function unread(found: string | undefined, expected: string): Fault {
+  return new Fault("invalid", `unable to parse requirement: ${unexpected(found, expected).message}`);
 }
 
 export interface FieldRequirement {
@@ -119,7 +124,7 @@ export interface FieldSelectorMatcher {
 export function parseFieldSelector(text: string): FieldSelectorMatcher {
   if (text.length > longestText) throw new Fault("invalid", "The field selector is too long");
   const terms = text.match(/(?:\\.|[^,\\]|\\$)+/gs) ?? [];
-  const requirements = terms.map(readTerm);
+  const requirements = terms.map((term) => readTerm(term, text));
   return {
     requirements,
     isEverything: requirements.length === 0,
@@ -130,20 +135,23 @@ export function parseFieldSelector(text: string): FieldSelectorMatcher {
   };
 }
 
-function readTerm(term: string): FieldRequirement {
+function readTerm(term: string, selector: string): FieldRequirement {
   const match = /^([^=!\\]*?)(!=|==|=)(.*)$/s.exec(term);
   const [, field = "", op = "", raw = ""] = match ?? [];
   if (!match || field === "")
-    throw new Fault("invalid", `invalid selector: '${term.slice(0, 200)}'; can't understand '${term.slice(0, 200)}'`);
-  return { field, op: op === "!=" ? "!=" : "=", value: unescapeValue(raw, term) };
+    throw new Fault(
+      "invalid",
+      `invalid selector: '${selector.slice(0, 200)}'; can't understand '${term.slice(0, 200)}'`,
+    );
+  return { field, op: op === "!=" ? "!=" : "=", value: unescapeValue(raw) };
 }
 
-function unescapeValue(raw: string, term: string): string {
+function unescapeValue(raw: string): string {
   if (/(?<!\\)(?:\\\\)*=/.test(raw))
-    throw new Fault("invalid", `invalid field selector '${term}': unescaped '=' in value`);
+    throw new Fault("invalid", `invalid field selector: unescaped character in value: ${"=".charCodeAt(0)}`);
   return raw.replace(/\\(.?)/gs, (_, escaped: string) => {
     if (escaped !== "," && escaped !== "=" && escaped !== "\\")
-      throw new Fault("invalid", `invalid field selector '${term}': invalid escape sequence: \\${escaped}`);
+      throw new Fault("invalid", `invalid field selector: invalid escape sequence: \\${escaped}`);
     return escaped;
   });
 }

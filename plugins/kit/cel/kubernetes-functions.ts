@@ -79,7 +79,10 @@ export function registerQuantityFunctions(env: Environment): void {
     return quantityValue(self);
   });
   method("asApproximateFloat(): double", (self) => Number(self.nano) / 1e9);
-  method("sign(): int", (self) => (self.nano > 0n ? 1n : self.nano < 0n ? -1n : 0n));
+  // So upstream declares it: not as a method.
+  env.registerFunction(`sign(${type}): int`, ({ value }: CelQuantity) =>
+    value.nano > 0n ? 1n : value.nano < 0n ? -1n : 0n,
+  );
   for (const operand of [type, "int"]) {
     method(`add(${operand}): ${type}`, (self, other) => new CelQuantity(addQuantity(self, other)));
     method(`sub(${operand}): ${type}`, (self, other) => new CelQuantity(subtractQuantity(self, other)));

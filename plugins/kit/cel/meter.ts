@@ -6,9 +6,16 @@ import { Fault } from "../fault.ts";
 /** What one evaluation, or a whole object's rules together, may spend. */
 export class CelBudget {
   #left: number;
+  readonly #whole: CelBudget | undefined;
 
-  constructor(units: number) {
+  constructor(units: number, whole?: CelBudget) {
     this.#left = units;
+    this.#whole = whole;
+  }
+
+  /** A share of this one for a single expression. */
+  share(units: number): CelBudget {
+    return new CelBudget(units, this);
   }
 
   get left(): number {
@@ -17,6 +24,7 @@ export class CelBudget {
 
   spend(units: number): void {
     this.#left -= units;
+    this.#whole?.spend(units);
     if (this.#left < 0) throw exceeded;
   }
 }

@@ -3,28 +3,38 @@
 
 import { Environment, Optional, ParseError } from "@marcbachmann/cel-js";
 import { Fault } from "../fault.ts";
-import { undefinedField } from "./fields.ts";
+import { checkTypes, type Issue } from "./check.ts";
 import { registerFormatFunctions } from "./formats.ts";
 import { registerNetworkFunctions, registerQuantityFunctions, registerUrlFunctions } from "./kubernetes-functions.ts";
 import { registerListFunctions } from "./list-functions.ts";
 import { type CelBudget, CelCostExceeded, exceeded, meter, walk, withBudget } from "./meter.ts";
 import { registerTextFunctions, replacedMethods } from "./text-functions.ts";
-import type { CelSchema } from "./values.ts";
+import { type CelType, type Declared, formatType } from "./types.ts";
 
 export interface CompileOptions {
-  /** Names that the expression may use, with the schema of each where there is one. */
-  readonly variables: Readonly<Record<string, CelSchema | undefined>>;
+  /** Names that the expression may use, with what is declared of each; of anything where that is nothing. */
+  readonly variables: Readonly<Record<string, Declared | CelType | undefined>>;
+  /** Whose sizes the cost is estimated from. */
+  readonly sizesFrom?: Declared;
   /** What the expression must give; anything when unset. */
   readonly result?: "bool" | "string";
+  /** What is said when it gives something else. */
+  readonly wrongResult?: string;
   /** Adds functions and types of the caller's own; the same function must always be passed for the same variables. */
   readonly extend?: (env: Environment) => void;
 }
 
 export interface CelProgram {
   readonly expression: string;
+  /** What evaluating it can cost at most, by the sizes that are declared. */
+  readonly maxCost: number;
+  /** The names of `variables` that it reads. */
+  readonly reads: ReadonlySet<string>;
   /** Values must have gone through `toCel`. Fault `invalid` says what went wrong, in upstream's words where it has some. */
   evaluate(values: Readonly<Record<string, unknown>>, budget: CelBudget): unknown;
 }
+
+export const optionalValue = (value: unknown): unknown => (value === undefined ? Optional.none() : Optional.of(value));
 
 let base: Environment | undefined;
 const environments = new Map<string, Environment>();
@@ -59,29 +69,50 @@ function kubernetesEnvironment(): Environment {
   return env;
 }
 
-/** Fault `invalid` with upstream's kind of message: place, cause and a caret below the expression. */
+/** What is wrong with an expression: where, why, and a mark below it, as upstream shows it. */
+export class CelIssues extends Fault {
+  readonly issues: string;
+  constructor(issues: string, cause?: unknown) {
+    super("invalid", `compilation failed: ${issues}`, { cause });
+    this.issues = issues;
+  }
+}
+
+/** Throws `CelIssues`, and Fault `invalid` for an expression that gives the wrong type. */
 export function compileCel(expression: string, options: CompileOptions): CelProgram {
   if (expression.length > longestExpression)
     throw new Fault("invalid", "compilation failed: the expression is too long");
-  let parsed: ReturnType<Environment["parse"]>;
+  const parsed = parse(expression, options);
+  const { issues, type, maxCost } = checkTypes(parsed.ast, options.variables, options.sizesFrom);
+  if (issues.length > 0) throw new CelIssues(issues.map((issue) => shown(expression, issue)).join("\n"));
+  const given = formatType(type);
+  // What may be anything is only taken where that is expected.
+  if (options.result && given !== options.result && !(given === "dyn" && !options.sizesFrom))
+    throw new Fault("invalid", options.wrongResult ?? `must evaluate to ${options.result}`);
+  const reads = new Set<string>();
+  walk(parsed.ast, (node) => void (node.op === "id" && reads.add(String(node.args))));
   try {
-    parsed = environmentFor(options).parse(expression);
     useOwnMethods(parsed.ast);
-    const wrong = undefinedField(parsed.ast, options.variables);
-    if (wrong !== undefined) throw new Fault("invalid", `undefined field '${wrong}'`);
     const checked = parsed.check();
     if (!checked.valid) throw checked.error ?? new Fault("invalid", "the expression does not type-check");
-    if (options.result && checked.type !== options.result && checked.type !== "dyn") {
-      throw new Fault("invalid", `must evaluate to ${options.result}`);
-    }
   } catch (error) {
-    throw compilationFault(expression, error);
+    throw libraryIssue(expression, error);
   }
   meter(parsed.ast);
   return {
     expression,
+    maxCost,
+    reads,
     evaluate: (values, budget) => withBudget(budget, () => run(parsed, values, options.result)),
   };
+}
+
+function parse(expression: string, options: CompileOptions): ReturnType<Environment["parse"]> {
+  try {
+    return environmentFor(options).parse(expression);
+  } catch (error) {
+    throw libraryIssue(expression, error);
+  }
 }
 
 /** The library cannot be told to use another implementation of a method, so the calls are renamed. */
@@ -111,18 +142,21 @@ interface CelErrorLike extends Error {
   range?: { start: number };
 }
 
-function compilationFault(expression: string, error: unknown): Fault {
+function libraryIssue(expression: string, error: unknown): CelIssues {
   const { summary, message, range } = error as CelErrorLike;
-  const before = expression.slice(0, range?.start ?? 0).split("\n");
-  const column = before.at(-1)?.length ?? 0;
-  const line = expression.split("\n")[before.length - 1] ?? "";
   const said = ownNamesOut(summary ?? message).replace(
     /^Unknown variable: (.*)$/,
     "undeclared reference to '$1' (in container '')",
   );
   const kind = error instanceof ParseError ? "Syntax error: " : "";
-  const text = `compilation failed: ERROR: <input>:${before.length}:${column + 1}: ${kind}${said}\n | ${line}\n | ${".".repeat(column)}^`;
-  return new Fault("invalid", text, { cause: error });
+  return new CelIssues(shown(expression, { at: range?.start ?? 0, message: `${kind}${said}` }), error);
+}
+
+function shown(expression: string, { at, message }: Issue): string {
+  const before = expression.slice(0, at).split("\n");
+  const column = before.at(-1)?.length ?? 0;
+  const line = expression.split("\n")[before.length - 1] ?? "";
+  return `ERROR: <input>:${before.length}:${column + 1}: ${message}\n | ${line}\n | ${".".repeat(column)}^`;
 }
 
 function evaluationFault(error: unknown): Fault {

@@ -29,6 +29,15 @@ function regex(pattern: string): RE2JS {
   return expression;
 }
 
+export function isPattern(pattern: string): boolean {
+  try {
+    return Boolean(regex(pattern));
+  } catch {
+    // Why it cannot be read is told when it is used.
+    return false;
+  }
+}
+
 /** Charges before matching: characters times the program's steps. */
 function prepared(text: string, pattern: string): RE2JS {
   const expression = regex(pattern);

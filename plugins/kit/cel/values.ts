@@ -9,6 +9,12 @@ export interface CelSchema {
   properties?: Record<string, CelSchema>;
   additionalProperties?: CelSchema | boolean;
   items?: CelSchema;
+  required?: string[];
+  default?: unknown;
+  enum?: unknown[];
+  maxItems?: number;
+  maxLength?: number;
+  maxProperties?: number;
   "x-kubernetes-int-or-string"?: boolean;
   "x-kubernetes-preserve-unknown-fields"?: boolean;
   "x-kubernetes-embedded-resource"?: boolean;

@@ -3,9 +3,9 @@ import { closeSync, openSync } from "node:fs";
 import t from "tap";
 import { noNetworkReason, playHost, randomName, testNetns } from "../../../test/harness/network.ts";
 import { uninterrupted } from "../call.ts";
+import { addBridgeVlan, deleteBridgeVlan, listBridgeVlans } from "./bridge-vlans.ts";
 import { formatPrefix, parseAddress, parsePrefix } from "./address.ts";
 import {
-  addBridgeVlan,
   createBridge,
   createVeth,
   createVxlan,
@@ -120,16 +120,39 @@ t.test("on a kernel", { skip: noNetworkReason() }, async (t) => {
     await deleteLink(host, bridgeName);
   });
 
-  await t.test("addBridgeVlan() adds a VLAN, or says that the kernel has none", async (t) => {
+  await t.test("VLANs of a bridge are added, listed and removed, or the kernel has none and says so", async (t) => {
     const name = randomName("br");
-    await createBridge(host, { name });
-    const { index } = await getLink(host, name);
+    t.teardown(() => deleteLink(host, name));
     try {
-      await addBridgeVlan(host, index, { id: 7, access: false, self: true });
+      await createBridge(host, { name, vlanFiltering: true });
     } catch (error) {
       t.match(error, { code: "unsupported" });
+      await createBridge(host, { name });
+      const plain = await getLink(host, name);
+      await t.rejects(addBridgeVlan(host, plain.index, { id: 7, access: false, self: true }), { code: "unsupported" });
+      t.same(await listBridgeVlans(host, plain.index), []);
+      return;
     }
-    await deleteLink(host, name);
+    const { index } = await getLink(host, name);
+    await addBridgeVlan(host, index, { id: 7, access: false, self: true });
+    const port = randomName("v");
+    const far = openNetns(testNetns(t));
+    t.teardown(() => closeNetns(far));
+    await createVeth(host, { name: port, master: index, peer: { name: "eth0", netnsFd: far } });
+    const { index: near } = await getLink(host, port);
+    t.same(await listBridgeVlans(host, near), [{ id: 1, access: true }], "what every port begins with");
+    await deleteBridgeVlan(host, near, 1);
+    await addBridgeVlan(host, near, { id: 100, last: 103, access: false });
+    await addBridgeVlan(host, near, { id: 9, access: true });
+    t.same(
+      (await listBridgeVlans(host, near)).map(({ id, access }) => [id, access]),
+      [[9, true], ...[100, 101, 102, 103].map((id) => [id, false])],
+    );
+    t.same(
+      (await listBridgeVlans(host, index)).map(({ id }) => id),
+      [1, 7],
+    );
+    await deleteLink(host, port);
   });
 
   await t.test("addresses and routes of both families are added, listed and removed", async (t) => {

@@ -39,6 +39,7 @@ export interface Libc {
     addressLength: number,
   ): number;
   recv(fd: number, into: Uint8Array, length: number, flags: number): number;
+  recvmsg(fd: number, header: Uint8Array, flags: number): number;
   setsockopt(fd: number, level: number, option: number, value: Uint8Array, length: number): number;
   close(fd: number): number;
   open(path: string, flags: number, mode: number): number;
@@ -63,6 +64,7 @@ export function libc(): Libc {
     send: library.func("int64_t send(int, const uint8_t *, size_t, int)") as unknown as Libc["send"],
     sendto: library.func("int64_t sendto(int, const uint8_t *, size_t, int, const uint8_t *, uint32_t)"),
     recv: library.func("int64_t recv(int, _Out_ uint8_t *, size_t, int)"),
+    recvmsg: library.func("int64_t recvmsg(int, void *, int)"),
     setsockopt: library.func("int setsockopt(int, int, int, const uint8_t *, uint32_t)"),
     close: library.func("int close(int)"),
     open: library.func("int open(const char *, int, uint32_t)"),
@@ -134,6 +136,7 @@ const names: Readonly<Record<number, [name: string, code: FaultCode]>> = {
   99: ["EADDRNOTAVAIL", "not-found"],
   101: ["ENETUNREACH", "unavailable"],
   105: ["ENOBUFS", "unavailable"],
+  111: ["ECONNREFUSED", "unavailable"],
 };
 
 /** A Fault for an error number of the kernel, with the kernel's own words where it gave some. */

@@ -20,10 +20,10 @@ import {
 
 const NETLINK_ROUTE = 0;
 const RTM_NEWLINK = 16;
-const RTM_DELLINK = 17;
-const RTM_GETLINK = 18;
-const RTM_SETLINK = 19;
-const IFLA = {
+export const RTM_DELLINK = 17;
+export const RTM_GETLINK = 18;
+export const RTM_SETLINK = 19;
+export const IFLA = {
   address: 1,
   name: 3,
   mtu: 4,
@@ -38,7 +38,7 @@ const IFLA = {
 const IFLA_INFO_KIND = 1;
 const IFLA_INFO_DATA = 2;
 const VETH_INFO_PEER = 1;
-const AF_BRIDGE = 7;
+export const AF_BRIDGE = 7;
 const IFF_UP = 1;
 const IFF_RUNNING = 0x40;
 const IFF_PROMISC = 0x100;
@@ -82,7 +82,7 @@ export function randomMac(): string {
   return formatMac(bytes);
 }
 
-function header(index = 0, flags = 0, change = 0, family = 0): Buffer {
+export function header(index = 0, flags = 0, change = 0, family = 0): Buffer {
   const bytes = Buffer.alloc(16);
   bytes.writeUInt8(family, 0);
   bytes.writeInt32LE(index, 4);
@@ -317,23 +317,5 @@ export async function setBridgePort(
     flags: 0,
     payload: Buffer.concat([header(index, 0, 0, AF_BRIDGE), attribute(IFLA.protInfo | NLA_F_NESTED, ...inner)]),
     doing: `Cannot set bridge port flags of link ${index}`,
-  });
-}
-
-/** Adds a VLAN to a bridge port, or to the bridge itself; `access` makes untagged frames of the port belong to it. */
-export async function addBridgeVlan(
-  socket: NetlinkSocket,
-  index: number,
-  vlan: { id: number; access: boolean; self?: boolean },
-): Promise<void> {
-  const info = Buffer.alloc(4);
-  info.writeUInt16LE(vlan.access ? 6 : 0, 0);
-  info.writeUInt16LE(vlan.id, 2);
-  const self = vlan.self ? [attribute(0, u16(2))] : [];
-  await socket.request({
-    type: RTM_SETLINK,
-    flags: 0,
-    payload: Buffer.concat([header(index, 0, 0, AF_BRIDGE), attribute(IFLA.afSpec, ...self, attribute(2, info))]),
-    doing: `Cannot add VLAN ${vlan.id} to link ${index}`,
   });
 }

@@ -13,6 +13,11 @@ export interface NodeSelectorTerm {
   readonly matchFields?: readonly NodeSelectorRequirement[];
 }
 
+export interface PreferredSchedulingTerm {
+  readonly weight: number;
+  readonly preference: NodeSelectorTerm;
+}
+
 function holds(requirement: NodeSelectorRequirement, value: string | undefined): boolean {
   const values = requirement.values ?? [];
   switch (requirement.operator) {

@@ -1,8 +1,10 @@
 // Topology spread constraints: which pods a constraint counts and which nodes take part.
 
+import type { DefaultConstraint } from "../scheduling-arguments.ts";
 import type { ClusterView } from "../scheduling.ts";
 import { type LabelSelectorMatcher, labelSelectorOf } from "../selector.ts";
 import { matchesNodeSelection } from "./node-affinity.ts";
+import { controllerSelector } from "./pod-controllers.ts";
 import { untoleratedTaint } from "./tolerations.ts";
 import type { Node, Pod } from "./types.ts";
 
@@ -15,19 +17,39 @@ export interface SpreadConstraint {
   counts(node: Node): boolean;
 }
 
-export function spreadConstraints(pod: Pod, when: "DoNotSchedule" | "ScheduleAnyway"): SpreadConstraint[] {
+type Given = NonNullable<NonNullable<Pod["spec"]>["topologySpreadConstraints"]>[number];
+type When = "DoNotSchedule" | "ScheduleAnyway";
+
+export function spreadConstraints(pod: Pod, when: When): SpreadConstraint[] {
   return (pod.spec?.topologySpreadConstraints ?? [])
     .filter((constraint) => constraint.whenUnsatisfiable === when)
-    .map((constraint) => ({
-      maxSkew: constraint.maxSkew,
-      topologyKey: constraint.topologyKey,
-      minDomains: constraint.minDomains ?? 1,
-      selector: labelSelectorOf(withLabelKeys(pod, constraint)),
-      counts: (node) =>
-        (constraint.nodeAffinityPolicy === "Ignore" || matchesNodeSelection(pod, node)) &&
-        (constraint.nodeTaintsPolicy !== "Honor" ||
-          untoleratedTaint(node.spec?.taints, pod.spec?.tolerations, ["NoSchedule", "NoExecute"]) === undefined),
-    }));
+    .map((constraint) => asked(pod, constraint, labelSelectorOf(withLabelKeys(pod, constraint))));
+}
+
+/** The constraints for a pod that has none: they count the pods that belong with it. None for a pod that stands alone. */
+export function defaultSpread(
+  pod: Pod,
+  defaults: readonly DefaultConstraint[],
+  when: When,
+  cluster: Pick<ClusterView, "list" | "get">,
+): SpreadConstraint[] {
+  if ((pod.spec?.topologySpreadConstraints?.length ?? 0) > 0) return [];
+  const meant = defaults.filter((constraint) => constraint.whenUnsatisfiable === when);
+  const selector = meant.length === 0 ? undefined : controllerSelector(pod, cluster);
+  return selector ? meant.map((constraint) => asked(pod, constraint, selector)) : [];
+}
+
+function asked(pod: Pod, constraint: Given | DefaultConstraint, selector: LabelSelectorMatcher): SpreadConstraint {
+  return {
+    maxSkew: constraint.maxSkew,
+    topologyKey: constraint.topologyKey,
+    minDomains: constraint.minDomains ?? 1,
+    selector,
+    counts: (node) =>
+      (constraint.nodeAffinityPolicy === "Ignore" || matchesNodeSelection(pod, node)) &&
+      (constraint.nodeTaintsPolicy !== "Honor" ||
+        untoleratedTaint(node.spec?.taints, pod.spec?.tolerations, ["NoSchedule", "NoExecute"]) === undefined),
+  };
 }
 
 function withLabelKeys(

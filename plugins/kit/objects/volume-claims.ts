@@ -23,6 +23,8 @@ export const volumeAnnotations = {
   boundByController: "pv.kubernetes.io/bound-by-controller",
   provisionedBy: "pv.kubernetes.io/provisioned-by",
   storageProvisioner: "volume.kubernetes.io/storage-provisioner",
+  /** Provisioners of old look for this one. */
+  oldStorageProvisioner: "volume.beta.kubernetes.io/storage-provisioner",
   oldClass: "volume.beta.kubernetes.io/storage-class",
 } as const;
 

@@ -44,7 +44,10 @@ function apply(state: State, operation: unknown, index: number): void {
         throw fail(`testing value ${show(path)} failed`);
       return;
     case "copy": {
-      const copied = cloneJson(read(state, pointer(operation, "from", fail), fail));
+      const from = pointer(operation, "from", fail);
+      if (from.length > 0) parentOf(state, from, fail);
+      // What is not there is copied as nothing, as upstream does.
+      const copied = cloneJson(peek(state, from) ?? null);
       state.copied += JSON.stringify(copied)?.length ?? 0;
       if (state.copied > mostCopied) throw fail("copies too much");
       return add(state, path, copied, fail);

@@ -58,7 +58,7 @@ const badJsonPatches: [name: string, patch: unknown][] = [
   ["an index with a leading zero", [{ op: "remove", path: "/list/00" }]],
   ["a failed test", [{ op: "test", path: "/a", value: 2 }]],
   ["a move into itself", [{ op: "move", from: "/deep", path: "/deep/er" }]],
-  ["an inherited member", [{ op: "copy", from: "/constructor", path: "/x" }]],
+  ["an inherited member", [{ op: "move", from: "/constructor", path: "/x" }]],
   ["reaching the prototype", [{ op: "add", path: "/__proto__/polluted", value: 1 }]],
   ["too many operations", Array.from({ length: 10_001 }, () => ({ op: "test", path: "/a", value: 1 }))],
   [

@@ -69,8 +69,9 @@ function sendPushed(response: SinkResponse, headers: HeadersRecord, outgoing: Ou
     write: (chunk) => {
       if (outgoing.destroyed) return;
       const direct = framedSocket(outgoing);
-      if (direct) direct.write(frameOf(chunk));
-      else (outgoing as http.ServerResponse).write(chunk);
+      if (!direct) return void (outgoing as http.ServerResponse).write(chunk);
+      holdBack(direct);
+      direct.write(frameOf(chunk));
     },
     end: () => {
       if (!outgoing.destroyed && !outgoing.writableEnded) outgoing.end();
@@ -81,6 +82,21 @@ function sendPushed(response: SinkResponse, headers: HeadersRecord, outgoing: Ou
     onClose: (then) => outgoing.once("close", then),
   });
   return closed;
+}
+
+const heldBack = new Set<Socket>();
+
+/** Whatever is written to the connection before the present work is done goes out at once, in one piece: events come in groups. */
+function holdBack(socket: Socket): void {
+  if (heldBack.has(socket)) return;
+  if (heldBack.size === 0) process.nextTick(letGo);
+  heldBack.add(socket);
+  socket.cork();
+}
+
+function letGo(): void {
+  for (const socket of heldBack) socket.uncork();
+  heldBack.clear();
 }
 
 /** The connection of a chunked HTTP/1.1 answer whose head is sent: frames may go straight to it. */

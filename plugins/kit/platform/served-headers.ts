@@ -21,6 +21,13 @@ class ReceivedHeaders {
     return Array.isArray(value) ? value.join(", ") : value;
   }
 
+  /** One for each line of that name. */
+  lines(name: string): string[] {
+    const { rawHeaders } = this.#incoming;
+    const key = name.toLowerCase();
+    return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === key);
+  }
+
   has(name: string): boolean {
     return this.get(name) !== null;
   }
@@ -76,3 +83,10 @@ class ReceivedHeaders {
 Object.setPrototypeOf(ReceivedHeaders.prototype, Headers.prototype);
 
 export const ServedHeaders = ReceivedHeaders as unknown as new (incoming: Incoming) => Headers;
+
+/** The lines of that name as they came; where that is not known, a line for each part between commas. */
+export function headerLines(headers: Headers, name: string): string[] {
+  if (headers instanceof ReceivedHeaders) return headers.lines(name);
+  const joined = headers.get(name);
+  return joined === null ? [] : joined.split(",").map((part) => part.trim());
+}

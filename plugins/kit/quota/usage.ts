@@ -23,19 +23,31 @@ const alsoByPlainName = new Set([
 export const countName = ({ group, plural }: GroupResource): string =>
   `count/${group === "" ? plural : `${plural}.${group}`}`;
 
-export function usageOf(of: GroupResource, object: KubeObject): Usage {
+/** `now`, in milliseconds, leaves out pods that should be gone by then. */
+export function usageOf(of: GroupResource, object: KubeObject, now = Number.NEGATIVE_INFINITY): Usage {
   const usage: Usage = new Map([[countName(of), one]]);
   if (of.group !== "") return usage;
   if (alsoByPlainName.has(of.plural)) usage.set(of.plural, one);
-  if (of.plural === "pods") addPod(usage, object as unknown as Pod);
+  if (of.plural === "pods") addPod(usage, object as unknown as Pod, now);
   if (of.plural === "services") addService(usage, object as unknown as Service);
   if (of.plural === "persistentvolumeclaims") addClaim(usage, object as unknown as PersistentVolumeClaim);
   return usage;
 }
 
-function addPod(usage: Usage, pod: Pod): void {
+/**
+ * When a pod that is on its way out stops being charged, in milliseconds: its node may be lost, and nobody is to be kept from replacing
+ * it. Undefined for one that stays.
+ */
+export function chargedUntil({ metadata }: KubeObject): number | undefined {
+  const { deletionTimestamp, deletionGracePeriodSeconds } = metadata;
+  if (!deletionTimestamp || deletionGracePeriodSeconds === undefined || deletionGracePeriodSeconds === null)
+    return undefined;
+  return Date.parse(deletionTimestamp) + deletionGracePeriodSeconds * 1000;
+}
+
+function addPod(usage: Usage, pod: Pod, now: number): void {
   // A pod that is done holds nothing, though its object still counts as one.
-  if (isTerminal(pod) || !pod.spec) return;
+  if (isTerminal(pod) || !pod.spec || now > (chargedUntil(pod as unknown as KubeObject) ?? now)) return;
   usage.set("pods", one);
   for (const [name, amount] of podQuantities(pod.spec, "requests")) {
     usage.set(`requests.${name}`, amount);
