@@ -21,9 +21,12 @@ const systemClasses: Readonly<Record<string, number>> = {
 
 export const priority = step("Priority", (tools) => ({
   handles: (request) =>
-    isWriteOf(request, "", "pods", "CREATE") || isWriteOf(request, group, "priorityclasses", "CREATE", "UPDATE"),
+    isWriteOf(request, "", "pods", "CREATE", "UPDATE") ||
+    isWriteOf(request, group, "priorityclasses", "CREATE", "UPDATE"),
   async mutate(request, call) {
-    if (request.resource === "pods") setPriority(request, await classOf(request, tools, call));
+    if (request.resource !== "pods") return;
+    if (request.operation === "UPDATE") keepPriority(request);
+    else setPriority(request, await classOf(request, tools, call));
   },
   validate(request) {
     if (request.resource !== "priorityclasses" || request.object?.globalDefault !== true) return;
@@ -87,4 +90,14 @@ function setPriority(request: AdmissionRequest, chosen: Chosen): void {
   if (chosen.name !== "") spec.priorityClassName = chosen.name;
   spec.priority = chosen.value;
   spec.preemptionPolicy = chosen.preemptionPolicy as "PreemptLowerPriority" | "Never";
+}
+
+/** Whoever replaces a pod by the manifest that it was made from leaves open what was decided then. */
+function keepPriority({ object, oldObject }: AdmissionRequest): void {
+  const spec = (object as unknown as Pod).spec;
+  const old = (oldObject as unknown as Pod).spec;
+  if (!spec || !old) return;
+  if (spec.priority === undefined && old.priority !== undefined) spec.priority = old.priority;
+  if (spec.preemptionPolicy === undefined && old.preemptionPolicy !== undefined)
+    spec.preemptionPolicy = old.preemptionPolicy;
 }

@@ -119,6 +119,19 @@ t.test("Priority computes from the class and refuses contradictions", async (t) 
   });
 });
 
+t.test("Priority keeps what was decided when a pod is replaced by its manifest", async (t) => {
+  const { admit } = await opened(t, priority);
+  const old = podOf({ priority: 7, preemptionPolicy: "Never" });
+  const replaced = async (spec: object) =>
+    podSpec((await admit({ ...createRequest(podOf(spec), pods), operation: "UPDATE", oldObject: old })).object);
+  t.match(await replaced({}), { priority: 7, preemptionPolicy: "Never" });
+  t.match(
+    await replaced({ priority: 8 }),
+    { priority: 8, preemptionPolicy: "Never" },
+    "refused by validation later on",
+  );
+});
+
 t.test("RuntimeClass adds overhead and scheduling", async (t) => {
   const { view, admit } = await opened(t, runtimeClass);
   const classes = { group: "node.k8s.io", plural: "runtimeclasses" };

@@ -1,5 +1,6 @@
 import t from "tap";
 import { createRequest, openAdmission } from "../../test/harness/admission.ts";
+import type { EquivalentResource } from "../kit/admission.ts";
 import type { KubeObject } from "../kit/objects/types.ts";
 import { expressionCheck } from "./expression-check.ts";
 import type { Policy, PolicyBinding } from "./policy/objects.ts";
@@ -195,4 +196,26 @@ t.test("expressions that do not compile are refused where they stand, once, and 
     message:
       /webhooks\[0\].matchConditions\[0\].expression: Invalid value: "nope": compilation failed.*undeclared reference to 'nope'/s,
   });
+});
+
+t.test("a policy for another version of the resource sees the object in that version", async (t) => {
+  const rule = { operations: ["*"], apiGroups: ["apps"], apiVersions: ["v2"], resources: ["deployments"] };
+  const validations = [
+    { expression: "object.copies < 5 && request.kind.version == 'v2' && request.requestKind.version == 'v1'" },
+  ];
+  const { admit, put } = await opened(t, { matchConstraints: { resourceRules: [rule] }, validations });
+  const equivalents: EquivalentResource[] = [
+    {
+      group: "apps",
+      version: "v2",
+      resource: "deployments",
+      kind: "Deployment",
+      to: async (object) => ({ ...object, copies: (object["spec"] as { replicas: number }).replicas }),
+      from: async (object) => object,
+    },
+  ];
+  await admit(request(deployment(4), { equivalents }));
+  await t.rejects(admit(request(deployment(6), { equivalents })), { message: /object.copies < 5/ });
+  put({ matchConstraints: { resourceRules: [rule], matchPolicy: "Exact" }, validations });
+  await admit(request(deployment(6), { equivalents }));
 });

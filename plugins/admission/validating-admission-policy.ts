@@ -9,7 +9,7 @@ import { type Fault } from "../kit/fault.ts";
 import { statusFault } from "../kit/status-fault.ts";
 import { meetsConditions } from "./cel/match-conditions.ts";
 import { type AdmissionValues, admissionValues } from "./cel/variables.ts";
-import { isExempt, matchesRule, matchesSelectors } from "./matching.ts";
+import { isExempt, type Matched, matchesSelectors, matchRules, seenAs } from "./matching.ts";
 import { type Denial, evaluatePolicy } from "./policy/evaluate.ts";
 import type { MatchResources, Policy, PolicyBinding } from "./policy/objects.ts";
 import { paramsFor } from "./policy/params.ts";
@@ -39,33 +39,52 @@ export const validatingAdmissionPolicy = step("ValidatingAdmissionPolicy", (tool
     const matching = matchingBindings(request, tools.view);
     if (matching.length === 0) return;
     const cel = await openCel();
-    const values = admissionValues(cel, request, tools.view);
+    const seenBy = new Map<Matched["as"], { request: AdmissionRequest; values: AdmissionValues }>();
     const failures: Failure[] = [];
-    for (const { policy, binding } of matching)
-      failures.push(...(await failuresOf(policy, binding, { cel, values, request, tools, call })));
+    for (const { policy, binding, as } of matching) {
+      let seen = seenBy.get(as);
+      if (!seen) {
+        const asSeen = await seenAs(request, as, call);
+        seen = { request: asSeen, values: admissionValues(cel, asSeen, tools.view) };
+        seenBy.set(as, seen);
+      }
+      failures.push(...(await failuresOf(policy, binding, { cel, ...seen, tools, call })));
+    }
     answer(request, failures);
   },
 }));
 
-function matchingBindings(request: AdmissionRequest, view: ClusterView): { policy: Policy; binding: PolicyBinding }[] {
+interface MatchingBinding extends Matched {
+  readonly policy: Policy;
+  readonly binding: PolicyBinding;
+}
+
+function matchingBindings(request: AdmissionRequest, view: ClusterView): MatchingBinding[] {
   const all = view.informer<Policy>(policies);
   return view
     .informer<PolicyBinding>(bindings)
     .list()
     .flatMap((binding) => {
       const policy = all.get("", binding.spec.policyName);
-      if (!policy || !isMatch(policy.spec.matchConstraints ?? {}, request, view)) return [];
+      const matched = policy && matchOf(policy.spec.matchConstraints ?? {}, request, view);
+      if (!matched) return [];
       // A binding without rules of its own narrows nothing.
       const own = binding.spec.matchResources;
-      return !own || isMatch(own, request, view, "any rule when there are none") ? [{ policy, binding }] : [];
+      const isBound = !own || matchOf(own, request, view, "any rule when there are none") !== undefined;
+      return isBound ? [{ policy, binding, ...matched }] : [];
     });
 }
 
-function isMatch(match: MatchResources, request: AdmissionRequest, view: ClusterView, empty?: string): boolean {
-  const speaks = (rules: MatchResources["resourceRules"]) =>
-    rules?.some((rule) => matchesRule(rule, request, match.matchPolicy)) === true;
-  const hasRule = match.resourceRules?.length ? speaks(match.resourceRules) : empty !== undefined;
-  return hasRule && !speaks(match.excludeResourceRules) && matchesSelectors(match, request, view);
+function matchOf(
+  match: MatchResources,
+  request: AdmissionRequest,
+  view: ClusterView,
+  empty?: string,
+): Matched | undefined {
+  const speaks = (rules: MatchResources["resourceRules"]) => matchRules(rules, request, match.matchPolicy);
+  const matched = match.resourceRules?.length || empty === undefined ? speaks(match.resourceRules) : {};
+  if (!matched || speaks(match.excludeResourceRules) || !matchesSelectors(match, request, view)) return undefined;
+  return matched;
 }
 
 interface Evaluation {

@@ -1,6 +1,7 @@
 import t from "tap";
 import { createRequest, openAdmission, podOf } from "../../test/harness/admission.ts";
 import { runMutating } from "../../control/admission/run.ts";
+import type { EquivalentResource } from "../kit/admission.ts";
 import { uninterrupted } from "../kit/call.ts";
 import { FakeClock } from "../kit/clock.ts";
 import type { KubeObject } from "../kit/objects/types.ts";
@@ -24,6 +25,7 @@ interface Review {
     dryRun: boolean;
     operation: string;
     userInfo: { username: string };
+    kind: { version: string };
   };
 }
 
@@ -290,3 +292,59 @@ t.test("mutating webhooks patch in turn, and those that ask for it see later cha
     "a patch that does not apply",
   );
 });
+
+t.test(
+  "a webhook for another version of the resource sees the object in that version, and its patch is taken back",
+  async (t) => {
+    const { view, admit } = await opened(t);
+    const { url, asked } = await hooks(t, ({ request }) => ({
+      allowed: true,
+      ...(request.kind.version === "v2"
+        ? {
+            patchType: "JSONPatch",
+            patch: btoa(JSON.stringify([{ op: "replace", path: "/size", value: 8 }])),
+          }
+        : {}),
+    }));
+    const equivalents: EquivalentResource[] = [
+      {
+        group: "example.com",
+        version: "v2",
+        resource: "boats",
+        kind: "Boat",
+        to: async (object) => ({ ...object, apiVersion: "example.com/v2", size: Number(object["length"]), length: "" }),
+        from: async (object) => ({ ...object, apiVersion: "example.com/v1", length: String(object["size"]), size: 0 }),
+      },
+    ];
+    const boat = {
+      apiVersion: "example.com/v1",
+      kind: "Boat",
+      metadata: { name: "a", namespace: "shop" },
+      length: "7",
+    };
+    const sent = () => createRequest(structuredClone(boat), { group: "example.com", resource: "boats", equivalents });
+    const rule = { operations: ["*"], apiGroups: ["example.com"], apiVersions: ["v2"], resources: ["boats"] };
+    view.put(mutating, configuration("Mutating", webhook(url, { rules: [rule] })));
+    view.put(validating, configuration("Validating", webhook(url, { rules: [{ ...rule, apiVersions: ["v1"] }] })));
+    const request = sent();
+    await admit(request);
+    t.match(request.object, { apiVersion: "example.com/v1", length: "8" });
+    t.match(
+      asked.map(({ review }) => review.request),
+      [
+        {
+          kind: { version: "v2" },
+          resource: { version: "v2" },
+          requestKind: { version: "v1" },
+          requestResource: { version: "v1", resource: "boats" },
+          object: { apiVersion: "example.com/v2", size: 7 },
+        },
+        { kind: { version: "v1" }, object: { apiVersion: "example.com/v1", length: "8" } },
+      ],
+    );
+    view.put(mutating, configuration("Mutating", webhook(url, { rules: [rule], matchPolicy: "Exact" })));
+    const exact = sent();
+    await admit(exact);
+    t.match(exact.object, { length: "7" });
+  },
+);

@@ -11,7 +11,8 @@ import { applyJsonPatch } from "../kit/patch/json-patch.ts";
 import type { Host, Plugin } from "../kit/plugin.ts";
 import { statusFault } from "../kit/status-fault.ts";
 import { askWebhook, type WebhookTools } from "./webhooks/call-webhook.ts";
-import { hasWebhooks, matchingWebhooks, type Webhook } from "./webhooks/configuration.ts";
+import { seenAs } from "./matching.ts";
+import { hasWebhooks, type MatchingWebhook, matchingWebhooks } from "./webhooks/configuration.ts";
 
 function open(host: Host<undefined>): WebhookTools {
   const [view] = host.all(clusterViewKind);
@@ -28,21 +29,21 @@ export const mutatingAdmissionWebhook: Plugin<AdmissionPlugin, undefined> = {
   open(host) {
     const tools = open(host);
     /** What the object looked like when each webhook that may be asked again had seen it. */
-    const seenBy = new WeakMap<AdmissionRequest, Map<Webhook, string>>();
+    const seenBy = new WeakMap<AdmissionRequest, Map<MatchingWebhook, string>>();
     return {
       name: "MutatingAdmissionWebhook",
       handles: () => hasWebhooks("mutating", tools.view),
       async mutate(request, call) {
-        const seen = new Map<Webhook, string>();
+        const seen = new Map<MatchingWebhook, string>();
         seenBy.set(request, seen);
-        for (const webhook of matchingWebhooks("mutating", request, tools.view)) {
-          await mutateBy(webhook, request, tools, call);
-          if (webhook.reinvocationPolicy === "IfNeeded") seen.set(webhook, JSON.stringify(request.object));
+        for (const matching of matchingWebhooks("mutating", request, tools.view)) {
+          await mutateBy(matching, request, tools, call);
+          if (matching.webhook.reinvocationPolicy === "IfNeeded") seen.set(matching, JSON.stringify(request.object));
         }
       },
       async reinvoke(request, call) {
-        for (const [webhook, before] of seenBy.get(request) ?? []) {
-          if (JSON.stringify(request.object) !== before) await mutateBy(webhook, request, tools, call);
+        for (const [matching, before] of seenBy.get(request) ?? []) {
+          if (JSON.stringify(request.object) !== before) await mutateBy(matching, request, tools, call);
         }
       },
     };
@@ -59,12 +60,18 @@ async function timed<T>(request: AdmissionRequest, { clock }: WebhookTools, ask:
   }
 }
 
-async function mutateBy(webhook: Webhook, request: AdmissionRequest, tools: WebhookTools, call: Call): Promise<void> {
-  const answer = await timed(request, tools, () => askWebhook(webhook, request, tools, call));
+async function mutateBy(
+  { webhook, as }: MatchingWebhook,
+  request: AdmissionRequest,
+  tools: WebhookTools,
+  call: Call,
+): Promise<void> {
+  const seen = await seenAs(request, as, call);
+  const answer = await timed(request, tools, () => askWebhook(webhook, seen, tools, call));
   if (answer?.patch === undefined || !request.object) return;
   let next: unknown;
   try {
-    next = applyJsonPatch(request.object, answer.patch);
+    next = applyJsonPatch(seen.object, answer.patch);
   } catch (error) {
     const { message } = toFault(error, "the patch");
     throw statusFault(
@@ -76,7 +83,7 @@ async function mutateBy(webhook: Webhook, request: AdmissionRequest, tools: Webh
       },
     );
   }
-  replaceContent(request.object, next as KubeObject);
+  replaceContent(request.object, as ? await as.from(next as KubeObject, call) : (next as KubeObject));
 }
 
 /** Others hold on to the object, so it keeps its identity and gets the other's content. */
@@ -97,7 +104,9 @@ export const validatingAdmissionWebhook: Plugin<AdmissionPlugin, undefined> = {
       async validate(request, call) {
         const asked = matchingWebhooks("validating", request, tools.view);
         const answers = await timed(request, tools, () =>
-          Promise.allSettled(asked.map((webhook) => askWebhook(webhook, request, tools, call))),
+          Promise.allSettled(
+            asked.map(async ({ webhook, as }) => askWebhook(webhook, await seenAs(request, as, call), tools, call)),
+          ),
         );
         const refusal = answers.find((answer) => answer.status === "rejected");
         if (refusal) throw refusal.reason;

@@ -2,7 +2,7 @@
 
 import t from "tap";
 import type { Node, Pod } from "../kit/objects/types.ts";
-import { type FilterPlugin, skip } from "../kit/scheduling.ts";
+import { type FilterPlugin, type NodeView, skip } from "../kit/scheduling.ts";
 import { availablePlugins, node, pod, snapshot } from "../../test/harness/scheduling.ts";
 
 const { filters } = await availablePlugins();
@@ -79,3 +79,35 @@ t.test("ServiceAffinity keeps the pods of a service where its first one is", asy
   const own = web("w3", { nodeSelector: { zone: "b" } });
   t.same(refusals(plugin, own, nodes, first, [service]), [why, why, ""], "what the pod says itself holds");
 });
+
+t.test(
+  "NodeAffinity adds what the profile requires of every pod, and NodeResourcesFit leaves out what others count",
+  async (t) => {
+    const terms = [{ matchExpressions: [{ key: "pool", operator: "In", values: ["blue"] }] }];
+    const addedAffinity = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } };
+    const told = named("NodeAffinity").withArguments?.({ addedAffinity }, "here") as FilterPlugin;
+    const incoming = pod("p");
+    t.equal(
+      told.prepare?.(incoming, snapshot([])),
+      undefined,
+      "it has something to say of a pod that asks for nothing",
+    );
+    const [blue, red] = snapshot([node("a", { pool: "blue" }), node("b")]).nodes;
+    t.equal(told.filter(incoming, blue as NodeView, undefined), undefined);
+    t.match(told.filter(incoming, red as NodeView, undefined), {
+      reasons: ["node(s) didn't match scheduler-enforced node affinity"],
+      final: true,
+    });
+    const requests = { "example.dev/gpu": "1", "other.example/disk": "1", "hugepages-2Mi": "2Mi" };
+    const greedy = pod("greedy", { containers: [{ name: "c", image: "i", resources: { requests } }] });
+    const fit = (args?: object) => {
+      const filter = named("NodeResourcesFit");
+      const own = args ? (filter.withArguments?.(args, "here") as FilterPlugin) : filter;
+      return own.filter(greedy, blue as NodeView, own.prepare?.(greedy, snapshot([])))?.reasons.length;
+    };
+    t.equal(fit(), 3);
+    t.equal(fit({ ignoredResources: ["example.dev/gpu"] }), 2);
+    t.equal(fit({ ignoredResourceGroups: ["example.dev", "other.example"] }), 1);
+    t.equal(fit({ ignoredResources: ["hugepages-2Mi"] }), 3, "only extended resources can be ignored");
+  },
+);

@@ -12,6 +12,7 @@ const filter: FilterPlugin = {
   retryOn: ["Node/Add", "Node/Update"],
   prepare: () => skip,
   filter: () => undefined,
+  needsArguments: true,
   withArguments(raw, where) {
     const { labels, presence } = checkSettings(
       raw,

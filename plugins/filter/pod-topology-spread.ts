@@ -1,9 +1,16 @@
 // PodTopologySpread: the difference between the fullest and the emptiest domain stays within maxSkew.
 
-import { countByDomain, isCounted, type SpreadConstraint, spreadConstraints } from "../kit/objects/topology-spread.ts";
+import {
+  countByDomain,
+  defaultSpread,
+  isCounted,
+  type SpreadConstraint,
+  spreadConstraints,
+} from "../kit/objects/topology-spread.ts";
 import type { Node, Pod } from "../kit/objects/types.ts";
 import type { Plugin } from "../kit/plugin.ts";
 import { type FilterPlugin, filterKind, skip } from "../kit/scheduling.ts";
+import { type DefaultConstraint, podTopologySpreadDefaults } from "../kit/scheduling-arguments.ts";
 
 interface Counted {
   readonly constraint: SpreadConstraint;
@@ -27,11 +34,13 @@ function leastOf(counted: Counted): number {
   return (counted.least ??= [...byDomain.values()].reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY));
 }
 
-const filter: FilterPlugin = {
+const filterOf = (defaults: readonly DefaultConstraint[]): FilterPlugin => ({
   name: "PodTopologySpread",
   retryOn: ["Pod/*", "Node/*"],
+  withArguments: (raw, where) => filterOf(podTopologySpreadDefaults(raw, where).constraints),
   prepare(pod, cluster) {
-    const constraints = spreadConstraints(pod, "DoNotSchedule");
+    const own = spreadConstraints(pod, "DoNotSchedule");
+    const constraints = own.length > 0 ? own : defaultSpread(pod, defaults, "DoNotSchedule", cluster);
     if (constraints.length === 0) return skip;
     const hasAllKeys = (node: Node) =>
       constraints.every(({ topologyKey }) => node.metadata.labels?.[topologyKey] !== undefined);
@@ -64,10 +73,10 @@ const filter: FilterPlugin = {
     }
   },
   copy: (prepared) => (prepared as Counted[]).map((counted) => ({ ...counted, byDomain: new Map(counted.byDomain) })),
-};
+});
 
 export const podTopologySpread: Plugin<FilterPlugin> = {
   kind: filterKind,
   name: "PodTopologySpread",
-  open: () => filter,
+  open: () => filterOf([]),
 };

@@ -29,6 +29,7 @@ const filter: FilterPlugin = {
   retryOn: ["Pod/*", "Service/*", "Node/Add", "Node/Update"],
   prepare: () => skip,
   filter: () => undefined,
+  needsArguments: true,
   withArguments(raw, where) {
     const { labels } = checkSettings(raw, { labels: listOf(string) }, where);
     return {

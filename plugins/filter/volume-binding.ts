@@ -1,25 +1,22 @@
 // VolumeBinding: the pod's claims must be bound to volumes that the node reaches, or be such that they can be bound there.
-// Before the pod is bound, claims that waited for it are: a volume is reserved, or one is made for the chosen node.
+// With the decision for a node the volumes are taken, so that the next pod chooses others; before the pod is bound that is made
+// true: a volume is reserved for its claim, or one is made for the chosen node.
 
 import type { Call } from "../kit/call.ts";
+import { checkSettings, integer, optional, withDefault } from "../kit/config-check.ts";
 import { Fault } from "../kit/fault.ts";
 import { resources } from "../kit/objects/resources.ts";
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../kit/objects/types.ts";
+import { chooseVolumes, type PodClaims, podClaims } from "../kit/objects/volume-choice.ts";
 import {
   volumeAnnotations as annotations,
-  bestVolume,
   claimsOf,
-  classOf,
-  isFullyBound,
   isReachable,
-  isTopologyAllowed,
-  isWaiting,
-  noProvisioner,
   type StorageClass,
 } from "../kit/objects/volume-claims.ts";
 import type { Plugin } from "../kit/plugin.ts";
+import { type BindTools, type FilterPlugin, filterKind, Rejection, type ReserveView, skip } from "../kit/scheduling.ts";
 import { hasStorageFor } from "./storage-capacity.ts";
-import { type BindTools, type ClusterView, type FilterPlugin, filterKind, Rejection, skip } from "../kit/scheduling.ts";
 
 const conflict = { reasons: ["node(s) had volume node affinity conflict"], final: true };
 const missing = {
@@ -29,121 +26,61 @@ const missing = {
 const none = { reasons: ["node(s) didn't find available persistent volumes to bind"], final: true };
 const full = { reasons: ["node(s) did not have enough free storage"], final: true };
 const pollMs = 20;
-const patienceMs = 10 * 60_000;
 
-interface State {
-  readonly bound: readonly (PersistentVolume | undefined)[];
-  readonly waiting: readonly { readonly claim: PersistentVolumeClaim; readonly storageClass: StorageClass }[];
-  readonly volumes: readonly PersistentVolume[];
+interface State extends PodClaims {
   readonly hasRoom: (claim: PersistentVolumeClaim, storageClass: StorageClass, node: Node) => boolean;
 }
 
-function prepare(pod: Pod, cluster: Pick<ClusterView, "list" | "get">): State | Rejection | typeof skip {
-  const names = claimsOf(pod);
-  if (names.length === 0) return skip;
-  const namespace = pod.metadata.namespace ?? "";
-  const bound: (PersistentVolume | undefined)[] = [];
-  const waiting: { claim: PersistentVolumeClaim; storageClass: StorageClass }[] = [];
-  for (const { name, isEphemeral } of names) {
-    const claim = cluster.get<PersistentVolumeClaim>("persistentvolumeclaims", namespace, name);
-    const refusal = unusable(pod, name, isEphemeral, claim);
-    if (refusal || !claim) return new Rejection(refusal ?? "");
-    if (isFullyBound(claim)) {
-      bound.push(cluster.get<PersistentVolume>("persistentvolumes", "", claim.spec?.volumeName ?? ""));
-      continue;
-    }
-    const storageClass = cluster.get<StorageClass>("storageclasses", "", classOf(claim));
-    if (claim.spec?.volumeName || !storageClass || !isWaiting(storageClass))
-      return new Rejection("pod has unbound immediate PersistentVolumeClaims");
-    waiting.push({ claim, storageClass });
-  }
-  return {
-    bound,
-    waiting,
-    volumes: waiting.length > 0 ? cluster.list<PersistentVolume>("persistentvolumes") : [],
-    hasRoom: (claim, storageClass, node) => hasStorageFor(claim, storageClass, node, cluster),
-  };
-}
-
-function unusable(
-  pod: Pod,
-  name: string,
-  isEphemeral: boolean,
-  claim: PersistentVolumeClaim | undefined,
-): string | undefined {
-  if (!claim) {
-    return isEphemeral
-      ? `waiting for ephemeral volume controller to create the persistentvolumeclaim "${name}"`
-      : `persistentvolumeclaim "${name}" not found`;
-  }
-  if (claim.status?.phase === "Lost")
-    return `persistentvolumeclaim "${name}" bound to non-existent persistentvolume "${claim.spec?.volumeName}"`;
-  if (claim.metadata.deletionTimestamp) return `persistentvolumeclaim "${name}" is being deleted`;
-  const isOwn = claim.metadata.ownerReferences?.some(({ controller, uid }) => controller && uid === pod.metadata.uid);
-  if (isEphemeral && !isOwn) {
-    const { namespace } = pod.metadata;
-    return `PVC "${namespace}/${name}" was not created for pod "${namespace}/${pod.metadata.name}" (pod is not owner)`;
-  }
-  return undefined;
-}
-
-/** The volume for each waiting claim on this node, undefined where one is to be made; or why there is no way. */
-function choose({ waiting, volumes, hasRoom }: State, node: Node): (PersistentVolume | undefined)[] | "none" | "full" {
-  const chosen: (PersistentVolume | undefined)[] = [];
-  for (const { claim, storageClass } of waiting) {
-    const selected = claim.metadata.annotations?.[annotations.selectedNode];
-    if (selected !== undefined && selected !== node.metadata.name) return "none";
-    const volume = bestVolume(claim, volumes, (each) => isReachable(each, node) && !chosen.includes(each));
-    const canMake = storageClass.provisioner !== noProvisioner && isTopologyAllowed(storageClass, node);
-    if (!volume && !canMake) return "none";
-    if (!volume && !hasRoom(claim, storageClass, node)) return "full";
-    chosen.push(volume);
-  }
-  return chosen;
-}
-
-async function bindVolumes(pod: Pod, node: Node, tools: BindTools, call: Call): Promise<void> {
-  const state = prepare(pod, tools.cluster);
-  if (state === skip) return;
-  if (state instanceof Rejection) throw new Fault("conflict", `Cannot bind volumes: ${state.reason}`);
-  if (state.waiting.length === 0) return;
-  const chosen = choose(state, node);
-  if (typeof chosen === "string") throw new Fault("conflict", "Cannot bind volumes: they were taken meanwhile");
+/** What the claims that waited for this pod get is taken at once: others see the volumes as theirs, and the claims as meant for the node. */
+function take(pod: Pod, node: Node, cluster: ReserveView): void {
+  const state = podClaims(pod, cluster);
+  if (state === skip || state instanceof Rejection || state.waiting.length === 0) return;
+  const chosen = chooseVolumes(state, node, () => true);
+  if (typeof chosen === "string") return;
   for (const [index, { claim }] of state.waiting.entries()) {
     const volume = chosen[index];
-    if (volume) await reserve(volume, claim, tools, call);
-    await select(claim, node, tools, call);
+    if (volume && !volume.spec?.claimRef?.uid) cluster.assume("persistentvolumes", reserved(volume, claim));
+    if (claim.metadata.annotations?.[annotations.selectedNode] !== node.metadata.name)
+      cluster.assume("persistentvolumeclaims", selected(claim, node));
   }
-  await untilBound(pod, node, tools, call);
 }
 
-async function reserve(
-  volume: PersistentVolume,
-  claim: PersistentVolumeClaim,
-  { client }: BindTools,
-  call: Call,
-): Promise<void> {
-  if (volume.spec?.claimRef?.uid) return;
+function reserved(volume: PersistentVolume, claim: PersistentVolumeClaim): PersistentVolume {
   const { namespace = "", name = "", uid = "" } = claim.metadata;
   const claimRef = { apiVersion: "v1", kind: "PersistentVolumeClaim", namespace, name, uid };
   const own = { [annotations.boundByController]: "yes" };
   const metadata = { ...volume.metadata, annotations: { ...volume.metadata.annotations, ...own } };
-  const next = { ...volume, apiVersion: "v1", kind: "PersistentVolume", metadata, spec: { ...volume.spec, claimRef } };
-  await client.update(resources.persistentvolumes, next, call);
+  return { ...volume, metadata, spec: { ...volume.spec, claimRef } };
 }
 
-async function select(claim: PersistentVolumeClaim, node: Node, { client }: BindTools, call: Call): Promise<void> {
-  if (claim.metadata.annotations?.[annotations.selectedNode] === node.metadata.name) return;
-  const { namespace = "", name = "", uid } = claim.metadata;
-  const body = { metadata: { uid, annotations: { [annotations.selectedNode]: node.metadata.name } } };
-  await client.patch(resources.persistentvolumeclaims, { namespace, name }, { type: "merge", body }, call);
+function selected(claim: PersistentVolumeClaim, node: Node): PersistentVolumeClaim {
+  const own = { [annotations.selectedNode]: node.metadata.name ?? "" };
+  return { ...claim, metadata: { ...claim.metadata, annotations: { ...claim.metadata.annotations, ...own } } };
 }
 
-async function untilBound(pod: Pod, node: Node, { cluster, clock }: BindTools, call: Call): Promise<void> {
+async function bindVolumes(pod: Pod, node: Node, tools: BindTools, patienceMs: number, call: Call): Promise<void> {
+  const { client, assumed } = tools;
+  for (const volume of assumed<PersistentVolume>("persistentvolumes"))
+    await client.update(resources.persistentvolumes, { ...volume, apiVersion: "v1", kind: "PersistentVolume" }, call);
+  for (const { metadata } of assumed<PersistentVolumeClaim>("persistentvolumeclaims")) {
+    const { namespace = "", name = "", uid } = metadata;
+    const body = { metadata: { uid, annotations: { [annotations.selectedNode]: node.metadata.name } } };
+    await client.patch(resources.persistentvolumeclaims, { namespace, name }, { type: "merge", body }, call);
+  }
+  await untilBound(pod, node, tools, patienceMs, call);
+}
+
+async function untilBound(
+  pod: Pod,
+  node: Node,
+  { cluster, clock }: BindTools,
+  patienceMs: number,
+  call: Call,
+): Promise<void> {
   const { namespace = "", name = "", uid } = pod.metadata;
   const ends = clock.monotonic() + patienceMs;
   for (;;) {
-    const state = prepare(pod, cluster);
+    const state = podClaims(pod, cluster);
     if (state === skip) return;
     if (state instanceof Rejection) {
       // A claim that names its volume but is not marked yet is just being bound.
@@ -162,7 +99,7 @@ async function untilBound(pod: Pod, node: Node, { cluster, clock }: BindTools, c
   }
 }
 
-const filter: FilterPlugin = {
+const filterOf = (patienceMs: number): FilterPlugin => ({
   name: "VolumeBinding",
   retryOn: [
     "PersistentVolumeClaim/*",
@@ -174,18 +111,34 @@ const filter: FilterPlugin = {
     "Node/Add",
     "Node/Update",
   ],
-  prepare,
+  withArguments(raw, where) {
+    // The shape is the score's.
+    const shape = { bindTimeoutSeconds: withDefault(integer({ min: 0 }), 600), shape: optional((given) => given) };
+    return filterOf(checkSettings(raw, shape, where).bindTimeoutSeconds * 1000);
+  },
+  prepare(pod, cluster): State | Rejection | typeof skip {
+    const state = podClaims(pod, cluster);
+    if (state === skip || state instanceof Rejection) return state;
+    return { ...state, hasRoom: (claim, storageClass, node) => hasStorageFor(claim, storageClass, node, cluster) };
+  },
   filter(_pod, { node }, prepared) {
     const state = prepared as State;
     for (const volume of state.bound) {
       if (!volume) return missing;
       if (!isReachable(volume, node)) return conflict;
     }
-    const chosen = choose(state, node);
+    const chosen = chooseVolumes(state, node, state.hasRoom);
     return chosen === "none" ? none : chosen === "full" ? full : undefined;
   },
+  reserve(pod, node, cluster) {
+    if (claimsOf(pod).length > 0) take(pod, node, cluster);
+  },
   beforeBind: (pod, node, tools, call) =>
-    claimsOf(pod).length === 0 ? undefined : bindVolumes(pod, node, tools, call),
-};
+    claimsOf(pod).length === 0 ? undefined : bindVolumes(pod, node, tools, patienceMs, call),
+});
 
-export const volumeBinding: Plugin<FilterPlugin> = { kind: filterKind, name: "VolumeBinding", open: () => filter };
+export const volumeBinding: Plugin<FilterPlugin> = {
+  kind: filterKind,
+  name: "VolumeBinding",
+  open: () => filterOf(10 * 60_000),
+};

@@ -1,30 +1,48 @@
-// BalancedAllocation: prefers the node whose CPU and memory would be used to about the same share.
+// BalancedAllocation: prefers the node whose resources would be used to about the same share.
 
+import { checkSettings } from "../kit/config-check.ts";
+import { Fault } from "../kit/fault.ts";
 import { podRequests } from "../kit/pod-requests.ts";
 import type { Plugin } from "../kit/plugin.ts";
-import { type Amounts, type ScorePlugin, scoreKind, skip } from "../kit/scheduling.ts";
-import { shareWith } from "./allocated.ts";
+import { type Amounts, type ScorePlugin, scoreKind } from "../kit/scheduling.ts";
+import { type Counted, countedFor, cpuAndMemory, type ResourceWeight, resourceList } from "./allocated.ts";
 
-const score: ScorePlugin = {
+/** How far the shares are from each other: their standard deviation. Of two it is half of what is between them. */
+function deviation(allocatable: Amounts, taken: Amounts, counted: readonly Counted[]): number {
+  const shareOf = ({ name, own }: Counted) => {
+    const most = allocatable.get(name);
+    return most ? Math.min(1, ((taken.get(name) ?? 0) + own) / most) : undefined;
+  };
+  if (counted.length === 2) {
+    const first = shareOf(counted[0] as Counted);
+    const second = shareOf(counted[1] as Counted);
+    return first === undefined || second === undefined ? 0 : Math.abs(first - second) / 2;
+  }
+  const shares = counted.map(shareOf).filter((share) => share !== undefined);
+  if (shares.length < 2) return 0;
+  const mean = shares.reduce((sum, share) => sum + share, 0) / shares.length;
+  return Math.sqrt(shares.reduce((sum, share) => sum + (share - mean) ** 2, 0) / shares.length);
+}
+
+const scoreOf = (resources: readonly ResourceWeight[]): ScorePlugin => ({
   name: "BalancedAllocation",
   weight: 1,
-  prepare(pod) {
-    const wanted = podRequests(pod);
-    // A pod that asks for nothing moves no share.
-    return wanted.size === 0 ? skip : wanted;
+  withArguments(raw, where) {
+    const given = checkSettings(raw, { resources: resourceList({ maxWeight: 1 }) }, where).resources;
+    const seen = new Set<string>();
+    for (const [index, { name }] of given.entries()) {
+      if (seen.has(name)) throw new Fault("invalid", `${where}.resources[${index}].name "${name}" is there already`);
+      seen.add(name);
+    }
+    return scoreOf(given);
   },
-  score(_pod, { allocatable, requested }, wanted) {
-    const shares = { allocatable, taken: requested };
-    const cpu = shareWith(shares, wanted as Amounts, "cpu");
-    const memory = shareWith(shares, wanted as Amounts, "memory");
-    if (cpu < 0 || memory < 0) return cpu < 0 && memory < 0 ? 0 : 100;
-    // The standard deviation of two is half of what is between them.
-    return Math.floor((1 - Math.abs(cpu - memory) / 2) * 100);
-  },
-};
+  prepare: (pod) => countedFor(resources, podRequests(pod)),
+  score: (_pod, { allocatable, requested }, prepared) =>
+    Math.floor((1 - deviation(allocatable, requested, prepared as Counted[])) * 100),
+});
 
 export const balancedAllocation: Plugin<ScorePlugin> = {
   kind: scoreKind,
   name: "BalancedAllocation",
-  open: () => score,
+  open: () => scoreOf(cpuAndMemory),
 };

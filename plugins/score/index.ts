@@ -8,7 +8,9 @@ import { mostAllocated } from "./most-allocated.ts";
 import { nodeAffinityScore } from "./node-affinity.ts";
 import { nodeLabelPreference } from "./node-label-preference.ts";
 import { podTopologySpreadScore } from "./pod-topology-spread.ts";
+import { requestedToCapacityRatio } from "./requested-to-capacity-ratio.ts";
 import { taintTolerationScore } from "./taint-toleration.ts";
+import { volumeBindingScore } from "./volume-binding.ts";
 
 export const scores = [
   taintTolerationScore,
@@ -19,5 +21,7 @@ export const scores = [
   balancedAllocation,
   imageLocality,
   mostAllocated,
+  requestedToCapacityRatio,
+  volumeBindingScore,
   nodeLabelPreference,
 ];

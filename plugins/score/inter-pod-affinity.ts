@@ -1,16 +1,22 @@
 // InterPodAffinity: preferred affinity and anti-affinity, the pod's own and that of pods already there towards it.
 
+import { checkSettings } from "../kit/config-check.ts";
 import { affinityMatcher, preferredTerms, requiredTerms } from "../kit/objects/pod-affinity.ts";
 import type { Namespace, Pod } from "../kit/objects/types.ts";
 import type { Plugin } from "../kit/plugin.ts";
 import { type ScorePlugin, scoreKind, skip } from "../kit/scheduling.ts";
+import { interPodAffinityArguments } from "../kit/scheduling-arguments.ts";
 import { normalizeByRange } from "./normalize.ts";
 
 /** Points by topology key and value. */
 type Points = Map<string, Map<string, number>>;
 
-/** What a required affinity of a pod already there is worth towards a newcomer that it wants near. */
-const hardWeight = 1;
+interface Options {
+  /** What a required affinity of a pod already there is worth towards a newcomer that it wants near. */
+  readonly hardPodAffinityWeight: number;
+  /** Pods that prefer nothing themselves are then placed without asking what others prefer of them. */
+  readonly ignorePreferredTermsOfExistingPods: boolean;
+}
 
 /** Required anti-affinity alone is a matter of the filter. */
 function speaksOfOthers({ spec }: Pod): boolean {
@@ -18,9 +24,10 @@ function speaksOfOthers({ spec }: Pod): boolean {
   return podAffinity !== undefined || podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution !== undefined;
 }
 
-const score: ScorePlugin = {
+const scoreOf = ({ hardPodAffinityWeight, ignorePreferredTermsOfExistingPods }: Options): ScorePlugin => ({
   name: "InterPodAffinity",
   weight: 2,
+  withArguments: (raw, where) => scoreOf(checkSettings(raw, interPodAffinityArguments, where)),
   prepare(pod, cluster) {
     const namespaceOf = (name: string) => cluster.get<Namespace>("namespaces", "", name);
     const weighted = (owner: Pod) => [
@@ -34,6 +41,7 @@ const score: ScorePlugin = {
       })),
     ];
     const own = weighted(pod);
+    if (ignorePreferredTermsOfExistingPods && own.length === 0) return skip;
     const points: Points = new Map();
     const add = (topologyKey: string, value: string | undefined, by: number) => {
       if (value === undefined) return;
@@ -44,7 +52,7 @@ const score: ScorePlugin = {
       const said = own.filter(({ term }) => term.matches(other));
       if (speaksOfOthers(other)) {
         const hard = requiredTerms(other, "podAffinity").map((term) => ({
-          weight: hardWeight,
+          weight: hardPodAffinityWeight,
           term: affinityMatcher(other, term, namespaceOf),
         }));
         said.push(...[...weighted(other), ...hard].filter(({ term }) => term.matches(pod)));
@@ -64,10 +72,10 @@ const score: ScorePlugin = {
     return sum;
   },
   normalize: (scores) => normalizeByRange(scores),
-};
+});
 
 export const interPodAffinityScore: Plugin<ScorePlugin> = {
   kind: scoreKind,
   name: "InterPodAffinity",
-  open: () => score,
+  open: () => scoreOf({ hardPodAffinityWeight: 1, ignorePreferredTermsOfExistingPods: false }),
 };

@@ -1,18 +1,30 @@
-// LeastAllocated: prefers the node with the largest free share of CPU and memory after taking the pod.
+// LeastAllocated: prefers the node with the largest free share of its resources after taking the pod.
 
 import { podWeight } from "../kit/pod-requests.ts";
 import type { Plugin } from "../kit/plugin.ts";
-import { type Amounts, type ScorePlugin, scoreKind } from "../kit/scheduling.ts";
-import { meanPoints } from "./allocated.ts";
+import { type ScorePlugin, scoreKind } from "../kit/scheduling.ts";
+import {
+  type Counted,
+  countedFor,
+  cpuAndMemory,
+  meanPoints,
+  type ResourceWeight,
+  strategyResources,
+} from "./allocated.ts";
 
-const freePoints = (share: number) => Math.floor((1 - share) * 100);
+const freePoints = (used: number, most: number) => (used > most ? 0 : Math.floor(((most - used) * 100) / most));
 
-const score: ScorePlugin = {
+const scoreOf = (resources: readonly ResourceWeight[]): ScorePlugin => ({
   name: "LeastAllocated",
   weight: 1,
-  prepare: podWeight,
-  score: (_pod, { allocatable, weight }, wanted) =>
-    meanPoints({ allocatable, taken: weight }, wanted as Amounts, freePoints),
-};
+  withArguments: (raw, where) => scoreOf(strategyResources(raw, where)),
+  prepare: (pod) => countedFor(resources, podWeight(pod)),
+  score: (_pod, { allocatable, weight }, prepared) =>
+    meanPoints(allocatable, weight, prepared as Counted[], freePoints),
+});
 
-export const leastAllocated: Plugin<ScorePlugin> = { kind: scoreKind, name: "LeastAllocated", open: () => score };
+export const leastAllocated: Plugin<ScorePlugin> = {
+  kind: scoreKind,
+  name: "LeastAllocated",
+  open: () => scoreOf(cpuAndMemory),
+};

@@ -2,17 +2,29 @@
 
 import { podWeight } from "../kit/pod-requests.ts";
 import type { Plugin } from "../kit/plugin.ts";
-import { type Amounts, type ScorePlugin, scoreKind } from "../kit/scheduling.ts";
-import { meanPoints } from "./allocated.ts";
+import { type ScorePlugin, scoreKind } from "../kit/scheduling.ts";
+import {
+  type Counted,
+  countedFor,
+  cpuAndMemory,
+  meanPoints,
+  type ResourceWeight,
+  strategyResources,
+} from "./allocated.ts";
 
-const usedPoints = (share: number) => Math.floor(share * 100);
+const usedPoints = (used: number, most: number) => (used > most ? 100 : Math.floor((used * 100) / most));
 
-const score: ScorePlugin = {
+const scoreOf = (resources: readonly ResourceWeight[]): ScorePlugin => ({
   name: "MostAllocated",
   weight: 0,
-  prepare: podWeight,
-  score: (_pod, { allocatable, weight }, wanted) =>
-    meanPoints({ allocatable, taken: weight }, wanted as Amounts, usedPoints),
-};
+  withArguments: (raw, where) => scoreOf(strategyResources(raw, where)),
+  prepare: (pod) => countedFor(resources, podWeight(pod)),
+  score: (_pod, { allocatable, weight }, prepared) =>
+    meanPoints(allocatable, weight, prepared as Counted[], usedPoints),
+});
 
-export const mostAllocated: Plugin<ScorePlugin> = { kind: scoreKind, name: "MostAllocated", open: () => score };
+export const mostAllocated: Plugin<ScorePlugin> = {
+  kind: scoreKind,
+  name: "MostAllocated",
+  open: () => scoreOf(cpuAndMemory),
+};

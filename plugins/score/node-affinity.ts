@@ -1,22 +1,41 @@
-// NodeAffinity: the pod's preferred node affinity terms, by their weights.
+// NodeAffinity: the preferred node affinity terms of the pod, and of the profile for every pod, by their weights.
 
-import { matchesNodeSelectorTerm } from "../kit/objects/node-affinity.ts";
+import { checkSettings } from "../kit/config-check.ts";
+import { matchesNodeSelectorTerm, type PreferredSchedulingTerm } from "../kit/objects/node-affinity.ts";
+import type { Pod } from "../kit/objects/types.ts";
 import type { Plugin } from "../kit/plugin.ts";
 import { type ScorePlugin, scoreKind, skip } from "../kit/scheduling.ts";
+import { nodeAffinityArguments } from "../kit/scheduling-arguments.ts";
 import { normalizeByMax } from "./normalize.ts";
 
-const score: ScorePlugin = {
+const preferred = (pod: Pod) =>
+  pod.spec?.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution as
+    | readonly PreferredSchedulingTerm[]
+    | undefined;
+
+const scoreOf = (added: readonly PreferredSchedulingTerm[]): ScorePlugin => ({
   name: "NodeAffinity",
   weight: 2,
-  prepare: (pod) => pod.spec?.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? skip,
-  score(pod, { node }) {
-    const terms = pod.spec?.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
+  withArguments(raw, where) {
+    const { addedAffinity } = checkSettings(raw, nodeAffinityArguments, where);
+    return scoreOf(addedAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []);
+  },
+  prepare(pod) {
+    const own = preferred(pod);
+    return own === undefined && added.length === 0 ? skip : [...added, ...(own ?? [])];
+  },
+  score(_pod, { node }, prepared) {
+    const terms = prepared as readonly PreferredSchedulingTerm[];
     return terms.reduce(
       (sum, { weight, preference }) => sum + (matchesNodeSelectorTerm(preference, node) ? weight : 0),
       0,
     );
   },
   normalize: (scores) => normalizeByMax(scores),
-};
+});
 
-export const nodeAffinityScore: Plugin<ScorePlugin> = { kind: scoreKind, name: "NodeAffinity", open: () => score };
+export const nodeAffinityScore: Plugin<ScorePlugin> = {
+  kind: scoreKind,
+  name: "NodeAffinity",
+  open: () => scoreOf([]),
+};

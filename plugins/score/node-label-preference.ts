@@ -11,6 +11,7 @@ const score: ScorePlugin = {
   weight: 1,
   prepare: () => skip,
   score: () => 0,
+  needsArguments: true,
   withArguments(raw, where) {
     const { label, presence } = checkSettings(raw, { label: string, presence: withDefault(boolean, true) }, where);
     return {

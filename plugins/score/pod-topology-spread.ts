@@ -1,11 +1,16 @@
 // PodTopologySpread: the fewer matching pods in a node's domains the better, for constraints that only ask (ScheduleAnyway).
-// Pods of a service, replica set or stateful set that set none are spread over nodes and zones all the same.
+// Pods of a service, replica set or stateful set that set none are spread over nodes and zones all the same, or as the profile says.
 
-import { controllerSelector } from "../kit/objects/pod-controllers.ts";
-import type { Node, Pod } from "../kit/objects/types.ts";
-import { countByDomain, type SpreadConstraint, spreadConstraints } from "../kit/objects/topology-spread.ts";
+import type { Node } from "../kit/objects/types.ts";
+import {
+  countByDomain,
+  defaultSpread,
+  type SpreadConstraint,
+  spreadConstraints,
+} from "../kit/objects/topology-spread.ts";
 import type { Plugin } from "../kit/plugin.ts";
-import { type ClusterView, type ScorePlugin, scoreKind, skip } from "../kit/scheduling.ts";
+import { type ScorePlugin, scoreKind, skip } from "../kit/scheduling.ts";
+import { podTopologySpreadDefaults, systemSpread } from "../kit/scheduling-arguments.ts";
 
 interface Counted {
   readonly constraint: SpreadConstraint;
@@ -14,32 +19,24 @@ interface Counted {
   readonly weight: number;
 }
 
+type Defaults = ReturnType<typeof podTopologySpreadDefaults>;
+
 /** Any score this high means that the node lacks a key: worst of all. */
 const withoutKey = Number.POSITIVE_INFINITY;
 
-function defaultConstraints(pod: Pod, cluster: ClusterView): SpreadConstraint[] {
-  if ((pod.spec?.topologySpreadConstraints?.length ?? 0) > 0) return [];
-  const selector = controllerSelector(pod, cluster);
-  if (!selector) return [];
-  const counts = () => true;
-  return [
-    { maxSkew: 3, topologyKey: "kubernetes.io/hostname", minDomains: 1, selector, counts },
-    { maxSkew: 5, topologyKey: "topology.kubernetes.io/zone", minDomains: 1, selector, counts },
-  ];
-}
-
-const score: ScorePlugin = {
+const scoreOf = (defaults: Defaults): ScorePlugin => ({
   name: "PodTopologySpread",
   weight: 2,
+  withArguments: (raw, where) => scoreOf(podTopologySpreadDefaults(raw, where)),
   prepare(pod, cluster, feasible) {
     const asked = spreadConstraints(pod, "ScheduleAnyway");
-    const isDefault = asked.length === 0;
-    const constraints = isDefault ? defaultConstraints(pod, cluster) : asked;
+    const isDefault = asked.length === 0 && defaults.isSystem;
+    const constraints = asked.length > 0 ? asked : defaultSpread(pod, defaults.constraints, "ScheduleAnyway", cluster);
     const present = constraints.filter((constraint) =>
       feasible.some(({ node }) => node.metadata.labels?.[constraint.topologyKey]),
     );
     if (present.length === 0) return skip;
-    // Where the pod asks by itself, a node that lacks one of the keys takes no part at all.
+    // Where the pod asks by itself, or the profile for it, a node that lacks one of the keys takes no part at all.
     const takesPart = (node: Node) =>
       isDefault || constraints.every(({ topologyKey }) => node.metadata.labels?.[topologyKey] !== undefined);
     return {
@@ -76,10 +73,10 @@ const score: ScorePlugin = {
       scores[index] = !Number.isFinite(raw) ? 0 : max === 0 ? 100 : Math.floor((100 * (max + min - raw)) / max);
     }
   },
-};
+});
 
 export const podTopologySpreadScore: Plugin<ScorePlugin> = {
   kind: scoreKind,
   name: "PodTopologySpread",
-  open: () => score,
+  open: () => scoreOf(systemSpread),
 };

@@ -10,8 +10,14 @@ const { scores } = await availablePlugins();
 const named = (name: string): ScorePlugin => scores.find((plugin) => plugin.name === name) as ScorePlugin;
 
 /** The points of each node, in their order; undefined when the score has nothing to say. */
-function points(plugin: ScorePlugin, incoming: Pod, nodes: Node[], bound: [Pod, string][] = []): number[] | undefined {
-  const cluster = snapshot(nodes, bound);
+function points(
+  plugin: ScorePlugin,
+  incoming: Pod,
+  nodes: Node[],
+  bound: [Pod, string][] = [],
+  lists: Readonly<Record<string, readonly object[]>> = {},
+): number[] | undefined {
+  const cluster = snapshot(nodes, bound, lists);
   const views = nodes.map(({ metadata }) => {
     const view = cluster.nodeNamed(metadata.name ?? "");
     if (!view) throw new Error("a node is missing");
@@ -72,7 +78,15 @@ t.test("BalancedAllocation prefers nodes whose CPU and memory fill alike", async
   const [plain = 0, heavy = 0] = points(named("BalancedAllocation"), greedy, nodes, [[hoarder, "memory-heavy"]]) ?? [];
   t.equal(heavy, 100, "half of each");
   t.equal(plain, 75, "half of one, nothing of the other");
-  t.equal(points(named("BalancedAllocation"), pod("nothing"), nodes), undefined);
+  t.same(points(named("BalancedAllocation"), pod("nothing"), nodes, [[hoarder, "memory-heavy"]]), [100, 75]);
+  const three = named("BalancedAllocation").withArguments?.(
+    { resources: [{ name: "cpu" }, { name: "memory", weight: 1 }, { name: "example.dev/gpu" }] },
+    "here",
+  ) as ScorePlugin;
+  const card = { allocatable: { "example.dev/gpu": "4" } };
+  const wants = pod("wants", asking({ cpu: "2", memory: "2Gi", "example.dev/gpu": "2" }));
+  t.same(points(three, wants, [node("a", {}, card)]), [100], "half of all three");
+  t.same(points(three, greedy, [node("a", {}, card)]), [75], "who asks for no card is not judged by cards");
 });
 
 t.test("ImageLocality prefers nodes that hold large images that many hold", async (t) => {
@@ -154,4 +168,65 @@ t.test("PodTopologySpread weighs a key by its values among the nodes that are le
     [0, 100],
     "pods where the keys are not all there count nowhere",
   );
+});
+
+t.test("RequestedToCapacityRatio likes nodes as full as its shape says", async (t) => {
+  const shape = [
+    { utilization: 0, score: 0 },
+    { utilization: 50, score: 10 },
+    { utilization: 100, score: 5 },
+  ];
+  const told = (resources: object[]) =>
+    named("RequestedToCapacityRatio").withArguments?.({ shape, resources }, "here") as ScorePlugin;
+  t.equal(points(named("RequestedToCapacityRatio"), small, pair), undefined, "without arguments it says nothing");
+  t.same(points(told([{ name: "cpu" }]), small, pair, [[big, "used"]]), [50, 50], "full, and a quarter");
+  const odd = pod("odd", asking({ cpu: "2", memory: "1Gi" }));
+  t.same(points(told([{ name: "cpu", weight: 3 }, { name: "memory" }]), odd, pair), [88, 88], "weighed, and rounded");
+});
+
+t.test("VolumeBinding likes volumes by the share of them that is asked for, where a shape is given", async (t) => {
+  const shape = [
+    { utilization: 0, score: 0 },
+    { utilization: 100, score: 10 },
+  ];
+  const only = (name: string) => ({
+    required: {
+      nodeSelectorTerms: [{ matchExpressions: [{ key: "kubernetes.io/hostname", operator: "In", values: [name] }] }],
+    },
+  });
+  const volume = (name: string, storage: string) => ({
+    metadata: { name: `on-${name}` },
+    spec: {
+      capacity: { storage },
+      accessModes: ["ReadWriteOnce"],
+      storageClassName: "hand",
+      nodeAffinity: only(name),
+    },
+    status: { phase: "Available" },
+  });
+  const lists = {
+    storageclasses: [
+      {
+        metadata: { name: "hand" },
+        provisioner: "kubernetes.io/no-provisioner",
+        volumeBindingMode: "WaitForFirstConsumer",
+      },
+    ],
+    persistentvolumeclaims: [
+      {
+        metadata: { namespace: "default", name: "c" },
+        spec: {
+          accessModes: ["ReadWriteOnce"],
+          storageClassName: "hand",
+          resources: { requests: { storage: "5Gi" } },
+        },
+      },
+    ],
+    persistentvolumes: [volume("used", "10Gi"), volume("free", "5Gi")],
+  };
+  const incoming = pod("p", { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }] });
+  const told = named("VolumeBinding").withArguments?.({ shape, bindTimeoutSeconds: 5 }, "here") as ScorePlugin;
+  t.same(points(told, incoming, pair, [], lists), [50, 100]);
+  t.equal(points(told, pod("none"), pair, [], lists), undefined);
+  t.equal(points(named("VolumeBinding"), incoming, pair, [], lists), undefined);
 });

@@ -53,13 +53,14 @@ export function requestFacts(request: AdmissionRequest): Record<string, unknown>
   const { group, version } = request;
   const kind = { group, version, kind: request.kind };
   const resource = { group, version, resource: request.resource };
+  const asked = request.asked ?? request;
   const { user } = request;
   return {
     kind,
     resource,
     ...(request.subresource ? { subResource: request.subresource, requestSubResource: request.subresource } : {}),
-    requestKind: kind,
-    requestResource: resource,
+    requestKind: { group: asked.group, version: asked.version, kind: asked.kind },
+    requestResource: { group: asked.group, version: asked.version, resource: asked.resource },
     ...(request.name ? { name: request.name } : {}),
     ...(request.namespace ? { namespace: request.namespace } : {}),
     operation: request.operation,

@@ -1,7 +1,8 @@
 // Evaluates one policy for one request and one parameter: what it denies, and what it wants noted.
 
 import type { Call } from "../../kit/call.ts";
-import { type Cel, type CelBudget, type CelProgram, costOfOneObject } from "../../kit/cel.ts";
+import { type Cel, type CelBudget, type CelProgram, costOfOneExpression, costOfOneObject } from "../../kit/cel.ts";
+import { Fault } from "../../kit/fault.ts";
 import { authorizerFunctions } from "../cel/authorizer.ts";
 import { type AdmissionValues, declarations } from "../cel/variables.ts";
 import type { Policy, Validation } from "./objects.ts";
@@ -24,6 +25,7 @@ interface Compiled {
   readonly annotations: readonly { key: string; program: () => CelProgram }[];
 }
 
+const outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run";
 const compiledPolicies = new WeakMap<Policy, Compiled>();
 
 function compile(cel: Cel, policy: Policy): Compiled {
@@ -69,7 +71,14 @@ export async function evaluatePolicy(
   const own: Record<string, unknown> = { ...values, params: params === undefined ? null : cel.toCel(params) };
   own.variables = lazyVariables(compiled, own, budget);
   const isFailClosed = policy.spec.failurePolicy !== "Ignore";
-  const run = (program: () => CelProgram) => session.evaluate(program(), own, budget, call);
+  const run = async (program: () => CelProgram) => {
+    try {
+      return await session.evaluate(program(), own, budget.share(costOfOneExpression), call);
+    } catch (error) {
+      if (budget.left >= 0) throw error;
+      throw new Fault("invalid", outOfBudget, { cause: error });
+    }
+  };
   const denials: Denial[] = [];
   for (const [expressionIndex, { source, program, message }] of compiled.validations.entries()) {
     const expression = source.expression.trim();
@@ -83,8 +92,10 @@ export async function evaluatePolicy(
       denials.push({ message: said, reason, expressionIndex });
     } catch (error) {
       if (!isFailClosed) continue;
-      const text = `expression '${expression}' resulted in error: ${(error as Error).message}`;
+      const { message: said } = error as Error;
+      const text = said === outOfBudget ? said : `expression '${expression}' resulted in error: ${said}`;
       denials.push({ message: text, reason, expressionIndex });
+      if (said === outOfBudget) return { denials, annotations: {} };
     }
   }
   const annotations: Record<string, string> = {};

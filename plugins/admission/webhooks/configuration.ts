@@ -5,7 +5,14 @@ import type { ClientConfig } from "../../kit/client-config.ts";
 import type { ClusterView } from "../../kit/cluster-view.ts";
 import type { KubeObject } from "../../kit/objects/types.ts";
 import type { MatchCondition } from "../cel/match-conditions.ts";
-import { isExempt, matchesRule, matchesSelectors, type RuleWithOperations, type Selectors } from "../matching.ts";
+import {
+  isExempt,
+  type Matched,
+  matchesSelectors,
+  matchRules,
+  type RuleWithOperations,
+  type Selectors,
+} from "../matching.ts";
 
 export interface Webhook extends Selectors {
   name: string;
@@ -25,12 +32,16 @@ interface WebhookConfiguration extends KubeObject {
 
 const group = "admissionregistration.k8s.io";
 
+export interface MatchingWebhook extends Matched {
+  readonly webhook: Webhook;
+}
+
 /** Those whose rules and selectors speak of the request, by name of their configuration and then as listed. */
 export function matchingWebhooks(
   kind: "mutating" | "validating",
   request: AdmissionRequest,
   view: ClusterView,
-): Webhook[] {
+): MatchingWebhook[] {
   if (isExempt(request)) return [];
   const all = view.informer<WebhookConfiguration>({ group, plural: `${kind}webhookconfigurations` }).list();
   if (all.length === 0) return [];
@@ -39,11 +50,10 @@ export function matchingWebhooks(
   return [...all]
     .sort(byName)
     .flatMap(({ webhooks }) => webhooks ?? [])
-    .filter(
-      (webhook) =>
-        webhook.rules?.some((rule) => matchesRule(rule, request, webhook.matchPolicy)) &&
-        matchesSelectors(webhook, request, view),
-    );
+    .flatMap((webhook) => {
+      const matched = matchRules(webhook.rules, request, webhook.matchPolicy);
+      return matched && matchesSelectors(webhook, request, view) ? [{ webhook, ...matched }] : [];
+    });
 }
 
 export const hasWebhooks = (kind: "mutating" | "validating", view: ClusterView): boolean =>

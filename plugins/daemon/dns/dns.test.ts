@@ -221,6 +221,8 @@ t.test("malformed questions get a format error or nothing, never a crash", async
 async function upstream(
   t: { teardown(work: () => void): void },
   answer: (name: string, type: string) => Partial<Packet> | undefined,
+  /** Answers in the way it is asked: with EDNS if the question had it. */
+  options?: "EDNS",
 ) {
   const asked: string[] = [];
   const reply = (bytes: Buffer) => {
@@ -229,7 +231,11 @@ async function upstream(
     if (!question) return undefined;
     asked.push(question.name);
     const body = answer(question.name, question.type);
-    return body && encode({ type: "response", id: packet.id ?? 0, flags: 0x180, questions: [question], ...body });
+    const additionals = options === "EDNS" ? (packet.additionals ?? []) : [];
+    return (
+      body &&
+      encode({ type: "response", id: packet.id ?? 0, flags: 0x180, questions: [question], additionals, ...body })
+    );
   };
   const tcp = net.createServer((socket) => {
     socket.on("error", () => {});
@@ -310,6 +316,23 @@ t.test("other names are asked upstream once, kept, and failures are told", async
     ["A 192.0.2.7"],
     "the second server is asked when the first fails",
   );
+});
+
+t.test("an answer that is kept suits whoever asks: by the spelling of the name, and by EDNS", async (t) => {
+  const server = await upstream(t, (name) => ({ answers: [{ type: "A", name, ttl: 60, data: "192.0.2.7" }] }), "EDNS");
+  const options = optionsWith(() => [server.at]);
+  const edns = { additionals: [{ type: "OPT", name: ".", udpPayloadSize: 1232 } as never] };
+  const optOf = (packet: { additionals?: readonly { type: string }[] | undefined }) =>
+    packet.additionals?.filter(({ type }) => type === "OPT").length;
+  const first = await query(options, "WwW.exAMple.com", "A", edns);
+  const second = await query(options, "www.Example.COM", "A", edns);
+  const plain = await query(options, "www.example.com", "A");
+  t.same(
+    [first, second, plain].map(({ questions }) => questions?.[0]?.name),
+    ["WwW.exAMple.com", "www.Example.COM", "www.example.com"],
+  );
+  t.same([optOf(first), optOf(second), optOf(plain)], [1, 1, 0]);
+  t.equal(server.asked.length, 2, "the second was answered from memory");
 });
 
 t.test("a question that comes back through upstream is noticed", async (t) => {

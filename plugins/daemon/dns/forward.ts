@@ -22,6 +22,19 @@ export interface ForwarderOptions {
   readonly timeoutMs?: number;
 }
 
+/** Who asks without EDNS is not to get an answer with it. */
+function keyOf({ name, type, class: of, edns, isRecursionDesired }: Question): string {
+  return `${name}/${type}/${of}/${edns ? (edns.dnssecOk ? 2 : 1) : 0}${isRecursionDesired ? 1 : 0}`;
+}
+
+/** Clients that mix capitals into names, against forgers, want them back: another asker's are replaced. */
+function asSpelled(answer: Buffer, { raw }: Question): Buffer {
+  const echoed = answer.subarray(12, 12 + raw.length);
+  const isSame = echoed.toString("latin1").toLowerCase() === raw.toString("latin1").toLowerCase();
+  if (answer.readUInt16BE(4) === 1 && isSame) raw.copy(answer, 12);
+  return answer;
+}
+
 const mdns: Upstream = { address: "224.0.0.251", port: 5353 };
 
 export class Forwarder {
@@ -34,15 +47,15 @@ export class Forwarder {
     this.#cache = new AnswerCache(options.clock);
   }
 
-  /** The answer's bytes with the id of this question. Throws when nobody answers. */
+  /** The answer's bytes with the id and the spelling of this question. Throws when nobody answers. */
   async ask(question: Question, query: Buffer, call: Call): Promise<Buffer> {
-    const key = `${question.name}/${question.type}/${question.class}/${question.edns?.dnssecOk ? 1 : 0}${question.isRecursionDesired ? 1 : 0}`;
+    const key = keyOf(question);
     const cached = this.#cache.get(key, question.id);
-    if (cached) return cached;
+    if (cached) return asSpelled(cached, question);
     const pending = this.#pending.get(key) ?? this.#start(key, query, call);
     const answer = Buffer.from(await pending);
     answer.writeUInt16BE(question.id, 0);
-    return answer;
+    return asSpelled(answer, question);
   }
 
   #start(key: string, query: Buffer, call: Call): Promise<Buffer> {
