@@ -7,11 +7,12 @@ import { isFault } from "../../plugins/kit/fault.ts";
 import { randomMac } from "../../plugins/kit/net/links.ts";
 import type { Link, Space } from "../net/kernel.ts";
 import { CniFault, cniCode } from "../spec/error.ts";
-import type { BridgeSettings } from "./settings.ts";
+import type { BridgeSettings, VlanRange } from "./settings.ts";
 
 /** The bridge, made if need be, up, with the modes that the configuration asks for. Safe when several ADDs do it at once. */
 export async function ensureBridge(host: Space, settings: BridgeSettings): Promise<Link> {
   let bridge = await host.findLink(settings.bridge);
+  const isTagged = Boolean(settings.vlan ?? settings.trunk);
   if (!bridge) {
     try {
       // A fixed MAC: otherwise the bridge takes the lowest of its ports and changes it as pods come and go.
@@ -19,10 +20,11 @@ export async function ensureBridge(host: Space, settings: BridgeSettings): Promi
         name: settings.bridge,
         mac: randomMac(),
         ...(settings.mtu ? { mtu: settings.mtu } : {}),
-        ...(settings.vlan ? { vlanFiltering: true } : {}),
+        ...(isTagged ? { vlanFiltering: true } : {}),
       });
     } catch (error) {
-      if (!isFault(error, "already-exists")) throw error;
+      if (!isFault(error, "already-exists"))
+        throw isTagged ? withoutVlans(error, settings.vlan, settings.trunk) : error;
     }
     bridge = await host.getLink(settings.bridge);
     host.setSetting(`ipv6/conf/${settings.bridge}/accept_ra`, "0");
@@ -42,11 +44,46 @@ export async function ensureBridge(host: Space, settings: BridgeSettings): Promi
   return bridge;
 }
 
+/** Puts a new port of the bridge into the VLANs that the configuration names, and out of those that it has by itself. */
+export async function joinVlans(
+  host: Space,
+  port: Link,
+  { vlan, trunk = [], keepsDefaultVlan }: Pick<BridgeSettings, "vlan" | "trunk" | "keepsDefaultVlan">,
+): Promise<void> {
+  if (!vlan && trunk.length === 0) return;
+  try {
+    if (!keepsDefaultVlan)
+      for (const { id } of await host.listBridgeVlans(port.index)) await host.deleteBridgeVlan(port.index, id);
+    for (const { first, last } of trunk) await host.addBridgeVlan(port.index, { id: first, last, access: false });
+    // A trunk on which nobody says what untagged frames are of: they are of VLAN 1.
+    await host.addBridgeVlan(port.index, { id: vlan ?? 1, access: true });
+  } catch (error) {
+    throw withoutVlans(error, vlan, trunk);
+  }
+}
+
+/** What a kernel that filters no VLANs answers, in words that say what to do. */
+function withoutVlans(error: unknown, vlan: number | undefined, trunk: readonly VlanRange[] = []): unknown {
+  if (!isFault(error, "unsupported")) return error;
+  const field = vlan
+    ? `"vlan": ${vlan}`
+    : `"vlanTrunk": ${trunk.map(({ first, last }) => (first === last ? first : `${first}-${last}`)).join(", ")}`;
+  return new CniFault(
+    cniCode.unsupportedField,
+    `Cannot use ${field}: this kernel was built without VLAN filtering of bridges (CONFIG_BRIDGE_VLAN_FILTERING)`,
+    { cause: error },
+  );
+}
+
 /** With a VLAN, the gateway's addresses stand on a VLAN device of the bridge; otherwise on the bridge itself. */
 export async function gatewayLink(host: Space, bridge: Link, vlan: number | undefined): Promise<Link> {
   if (!vlan) return bridge;
   const name = `${bridge.name.slice(0, 10)}.${vlan}`;
-  await host.addBridgeVlan(bridge.index, { id: vlan, access: false, self: true });
+  try {
+    await host.addBridgeVlan(bridge.index, { id: vlan, access: false, self: true });
+  } catch (error) {
+    throw withoutVlans(error, vlan);
+  }
   try {
     if (!(await host.findLink(name))) await host.createVlan({ name, parent: bridge.index, vlan });
   } catch (error) {

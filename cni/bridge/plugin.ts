@@ -11,7 +11,7 @@ import type { PluginConfig } from "../spec/config.ts";
 import { CniFault, cniCode } from "../spec/error.ts";
 import { type Delegate, type NetworkPlugin, type PluginArgs, validAttachments } from "../spec/plugin.ts";
 import { type CniResult, emptyResult, type ResultIp } from "../spec/result.ts";
-import { ensureBridge, ensureGateway, forwardFamilies, gatewayLink, untilForwarding } from "./host-side.ts";
+import { ensureBridge, ensureGateway, forwardFamilies, gatewayLink, joinVlans, untilForwarding } from "./host-side.ts";
 import { guardMac, isMacGuarded, unguardMacs } from "./mac-guard.ts";
 import { addSources, hasSources, masqueradeScript, removeSources } from "./masquerade.ts";
 import { checkPod, configurePod, podAddresses } from "./pod-side.ts";
@@ -125,14 +125,17 @@ async function connect(
       )
     : [];
   const routes = [...given.routes, ...defaults.filter((route) => !given.routes.some(({ dst }) => dst === route.dst))];
-  if (settings.isGateway) {
+  let gateway: Link | undefined;
+  if (settings.isGateway && addresses.length > 0) {
     const link = await gatewayLink(host, bridge, settings.vlan);
-    for (const { prefix, gateway } of addresses)
-      if (gateway) await ensureGateway(host, link, { address: gateway, length: prefix.length }, settings.forceAddress);
+    if (link !== bridge) gateway = link;
+    for (const { prefix, gateway: address } of addresses)
+      if (address) await ensureGateway(host, link, { address, length: prefix.length }, settings.forceAddress);
     forwardFamilies(host, new Set(addresses.map(({ prefix }) => prefix.address.family)));
   }
   const inside = await pod.getLink(args.ifName);
-  await configurePod(pod, inside, { addresses, routes, isDadEnabled: settings.isDadEnabled }, call);
+  if (!settings.isLeftDown)
+    await configurePod(pod, inside, { addresses, routes, isDadEnabled: settings.isDadEnabled }, call);
   if (settings.ipMasq) {
     const prefixes = addresses.map(({ prefix }) => prefix);
     await addSources(kernel.nft, masqueradeScript(settings.network, args, prefixes, settings.nonMasquerade), call);
@@ -142,13 +145,15 @@ async function connect(
     await guardMac(kernel.nft, settings.network, { containerId, ifName, port: near.name, mac: inside.mac }, call);
   }
   await acceptForwarding(kernel.nft, bridge.name, call);
-  await untilForwarding(host, near.name, call);
+  // A port whose far end is down never forwards.
+  if (!settings.isLeftDown) await untilForwarding(host, near.name, call);
   if (addresses.length > 0) await pod.announce(inside);
   return {
     interfaces: [
       { name: bridge.name, mac: bridge.mac },
       { name: near.name, mac: near.mac },
       { name: args.ifName, mac: inside.mac, sandbox: args.netns },
+      ...(gateway ? [{ name: gateway.name, mac: gateway.mac }] : []),
     ],
     ips,
     routes,
@@ -186,7 +191,7 @@ async function connectVeth(
   const near = await host.getLink(name);
   if (settings.hairpin || settings.isPortIsolated)
     await host.setBridgePort(near.index, { hairpin: settings.hairpin, isolated: settings.isPortIsolated });
-  if (settings.vlan) await host.addBridgeVlan(near.index, { id: settings.vlan, access: true });
+  await joinVlans(host, near, settings);
   await host.setLink(near.index, { up: true });
   return near;
 }

@@ -5,6 +5,11 @@ import type { PluginConfig } from "../spec/config.ts";
 import { CniFault, cniCode } from "../spec/error.ts";
 import type { PluginArgs } from "../spec/plugin.ts";
 
+export interface VlanRange {
+  readonly first: number;
+  readonly last: number;
+}
+
 export interface BridgeSettings {
   readonly network: string;
   readonly bridge: string;
@@ -18,6 +23,12 @@ export interface BridgeSettings {
   readonly hairpin: boolean;
   readonly promiscuous: boolean;
   readonly vlan: number | undefined;
+  /** VLANs whose tagged frames the pod gets too, as rising ranges; undefined where the port is no trunk. */
+  readonly trunk: readonly VlanRange[] | undefined;
+  /** The VLANs that the bridge gives a new port by itself stay beside those asked for. */
+  readonly keepsDefaultVlan: boolean;
+  /** The pod's end is left down: whoever runs in there brings it up. */
+  readonly isLeftDown: boolean;
   readonly isPortIsolated: boolean;
   readonly isDadEnabled: boolean;
   readonly isMacGuarded: boolean;
@@ -41,6 +52,8 @@ export function parseBridge(config: PluginConfig, args?: PluginArgs): BridgeSett
   const promiscuous = config.promiscMode === true;
   if (hairpin && promiscuous) throw bad("hairpinMode and promiscMode exclude each other");
   const isDefaultGateway = config.isDefaultGateway === true;
+  const isLeftDown = config.disableContainerInterface === true;
+  if (isLeftDown && ipamType(config)) throw bad("disableContainerInterface and ipam exclude each other");
   return {
     network: config.name,
     bridge,
@@ -53,6 +66,9 @@ export function parseBridge(config: PluginConfig, args?: PluginArgs): BridgeSett
     hairpin,
     promiscuous,
     vlan: wholeNumber(config.vlan, "vlan", 0, 4094) || undefined,
+    trunk: trunk(config.vlanTrunk),
+    keepsDefaultVlan: config.preserveDefaultVlan === true,
+    isLeftDown,
     isPortIsolated: config.portIsolation === true,
     isDadEnabled: config.enabledad === true,
     isMacGuarded: config.macspoofchk === true,
@@ -78,6 +94,40 @@ function wholeNumber(value: unknown, name: string, least: number, most: number):
   if (value === undefined || value === 0) return undefined;
   if (typeof value !== "number" || !Number.isInteger(value) || value < least || value > most)
     throw bad(`${name} ${JSON.stringify(value)} is not a number from ${least} to ${most}`);
+  return value;
+}
+
+/** `[{ minID, maxID }, { id }]` as ranges, in order and without overlaps. */
+function trunk(value: unknown): VlanRange[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!Array.isArray(value)) throw bad("vlanTrunk is not a list");
+  const ids = new Set<number>();
+  for (const [index, raw] of (value as unknown[]).entries()) {
+    const where = `vlanTrunk[${index}]`;
+    if (typeof raw !== "object" || raw === null || Array.isArray(raw)) throw bad(`${where} is not an object`);
+    const { minID, maxID, id } = raw as Record<string, unknown>;
+    if ((minID === undefined) !== (maxID === undefined))
+      throw bad(`${where} has ${minID === undefined ? "maxID without minID" : "minID without maxID"}`);
+    if (minID !== undefined) {
+      const first = vlanId(minID, `${where}.minID`);
+      const last = vlanId(maxID, `${where}.maxID`);
+      if (last < first) throw bad(`${where}: minID ${first} is greater than maxID ${last}`);
+      for (let each = first; each <= last; each++) ids.add(each);
+    }
+    if (id !== undefined) ids.add(vlanId(id, `${where}.id`));
+  }
+  const ranges: { first: number; last: number }[] = [];
+  for (const id of [...ids].sort((a, b) => a - b)) {
+    const before = ranges.at(-1);
+    if (before && before.last === id - 1) before.last = id;
+    else ranges.push({ first: id, last: id });
+  }
+  return ranges;
+}
+
+function vlanId(value: unknown, where: string): number {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < 1 || value > 4094)
+    throw bad(`${where} ${JSON.stringify(value)} is not a number from 1 to 4094`);
   return value;
 }
 

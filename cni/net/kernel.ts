@@ -2,6 +2,7 @@
 // does to the network goes through these interfaces.
 
 import type { Family, Prefix } from "../../plugins/kit/net/address.ts";
+import * as vlans from "../../plugins/kit/net/bridge-vlans.ts";
 import { enableForwarding } from "../../plugins/kit/net/forwarding.ts";
 import * as links from "../../plugins/kit/net/links.ts";
 import type { NetlinkSocket } from "../../plugins/kit/net/netlink.ts";
@@ -23,7 +24,9 @@ export interface Space {
   createBridge(options: Parameters<typeof links.createBridge>[1]): Promise<void>;
   createVlan(options: Parameters<typeof links.createVlan>[1]): Promise<void>;
   setBridgePort(index: number, flags: { hairpin?: boolean; isolated?: boolean }): Promise<void>;
-  addBridgeVlan(index: number, vlan: { id: number; access: boolean; self?: boolean }): Promise<void>;
+  addBridgeVlan(index: number, vlan: vlans.BridgeVlan): Promise<void>;
+  deleteBridgeVlan(index: number, id: number): Promise<void>;
+  listBridgeVlans(index: number): Promise<vlans.BridgeVlan[]>;
   addAddress(index: number, prefix: Prefix, options?: { skipDad?: boolean }): Promise<void>;
   deleteAddress(index: number, prefix: Prefix): Promise<void>;
   listAddresses(index?: number): Promise<routes.InterfaceAddress[]>;
@@ -76,7 +79,9 @@ class NetnsSpace implements Space {
   createBridge: Space["createBridge"] = (options) => links.createBridge(this.#socket, options);
   createVlan: Space["createVlan"] = (options) => links.createVlan(this.#socket, options);
   setBridgePort: Space["setBridgePort"] = (index, flags) => links.setBridgePort(this.#socket, index, flags);
-  addBridgeVlan: Space["addBridgeVlan"] = (index, vlan) => links.addBridgeVlan(this.#socket, index, vlan);
+  addBridgeVlan: Space["addBridgeVlan"] = (index, vlan) => vlans.addBridgeVlan(this.#socket, index, vlan);
+  deleteBridgeVlan: Space["deleteBridgeVlan"] = (index, id) => vlans.deleteBridgeVlan(this.#socket, index, id);
+  listBridgeVlans: Space["listBridgeVlans"] = (index) => vlans.listBridgeVlans(this.#socket, index);
   addAddress: Space["addAddress"] = (index, prefix, options) => routes.addAddress(this.#socket, index, prefix, options);
   deleteAddress: Space["deleteAddress"] = (index, prefix) => routes.deleteAddress(this.#socket, index, prefix);
   listAddresses: Space["listAddresses"] = (index) => routes.listAddresses(this.#socket, index);
