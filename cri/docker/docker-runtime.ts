@@ -8,6 +8,7 @@ import { KeyedLock } from "../../plugins/kit/keyed-lock.ts";
 import { type Log, noLog } from "../../plugins/kit/log.ts";
 import { Cgroups } from "../../plugins/kit/platform/cgroups.ts";
 import { DiskUsage } from "../../plugins/kit/platform/disk-usage.ts";
+import { systemdManager } from "../../plugins/kit/systemd/manager.ts";
 import { CpuRates } from "../api/cgroup-usage.ts";
 import type { Runtime } from "../api/contract.ts";
 import { EventFeed } from "../api/event-feed.ts";
@@ -22,8 +23,9 @@ import { learnHost } from "./host-facts.ts";
 import { importArchive } from "./images/image-import.ts";
 import { imageService } from "./images/image-service.ts";
 import { Inventory } from "./inventory.ts";
-import { instanceCgroup, instanceName } from "./labels.ts";
+import { instanceName } from "./labels.ts";
 import { LogPumps } from "./logs/log-pumps.ts";
+import { removeInstanceCgroup } from "./own-cgroups.ts";
 import { ensurePauseImage, pauseImageName } from "./pause-image.ts";
 import { recover } from "./recovery.ts";
 import { followEvents } from "./runtime-events.ts";
@@ -49,6 +51,7 @@ export interface DockerRuntime extends Runtime {
 
 const sockets = ["/run/docker.sock", "/var/run/docker.sock"];
 const openMs = 60_000;
+const closeMs = 5_000;
 
 /** The daemon's socket on this host: the one that `DOCKER_HOST` names, as Docker's own client has it, else the usual; or undefined. */
 export function dockerSocket(): string | undefined {
@@ -62,7 +65,7 @@ export async function dockerRuntime(options: DockerRuntimeOptions): Promise<Dock
   const opening = within(openMs);
   const instance = instanceName(root);
   try {
-    const { SecurityOptions } = await engine.get<EngineInfo>("/info", {}, opening);
+    const { SecurityOptions, CgroupDriver } = await engine.get<EngineInfo>("/info", {}, opening);
     await ensurePauseImage(engine, sandboxImage, opening);
     const docker: Docker = {
       engine,
@@ -74,6 +77,7 @@ export async function dockerRuntime(options: DockerRuntimeOptions): Promise<Dock
       events: new EventFeed(),
       host: learnHost(SecurityOptions ?? []),
       cgroups: new Cgroups(),
+      systemd: CgroupDriver === "systemd" ? systemdManager() : undefined,
       rates: new CpuRates(),
       disk: new DiskUsage(clock),
       locks: new KeyedLock(),
@@ -113,8 +117,9 @@ function assemble(docker: Docker): DockerRuntime {
         docker.events.close();
         await docker.logs.close();
         engine.close();
-        // Stays as long as a pod has its group below.
-        docker.cgroups.removeIfEmpty(instanceCgroup(docker.instance));
+        // What is left of it is an empty group.
+        await removeInstanceCgroup(docker, within(closeMs)).catch(() => {});
+        docker.systemd?.close();
       })();
       return closing;
     },

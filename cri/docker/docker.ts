@@ -7,6 +7,7 @@ import type { KeyedLock } from "../../plugins/kit/keyed-lock.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import type { Cgroups } from "../../plugins/kit/platform/cgroups.ts";
 import type { DiskUsage } from "../../plugins/kit/platform/disk-usage.ts";
+import type { SystemdManager } from "../../plugins/kit/systemd/manager.ts";
 import type { CpuRates } from "../api/cgroup-usage.ts";
 import type { EventFeed } from "../api/event-feed.ts";
 import type { Engine } from "./engine/engine.ts";
@@ -27,6 +28,8 @@ export interface Docker {
   readonly events: EventFeed;
   readonly host: HostFacts;
   readonly cgroups: Cgroups;
+  /** Where the daemon has systemd make the groups of containers. */
+  readonly systemd: SystemdManager | undefined;
   readonly rates: CpuRates;
   readonly disk: DiskUsage;
   readonly locks: KeyedLock;

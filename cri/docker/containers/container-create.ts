@@ -8,7 +8,7 @@ import { Fault } from "../../../plugins/kit/fault.ts";
 import { type Docker, nowNs } from "../docker.ts";
 import { requireImage } from "../images/image-view.ts";
 import { containerLabels, sandboxRecord } from "../labels.ts";
-import { defaultCgroup } from "../sandboxes/sandbox-run.ts";
+import { defaultCgroup } from "../own-cgroups.ts";
 import { containerBody } from "./container-body.ts";
 
 export async function createContainer(docker: Docker, request: CreateContainerRequest, call: Call): Promise<string> {

@@ -4,7 +4,7 @@ import type { Call } from "../../../plugins/kit/call.ts";
 import { eraseContainer, removeContainer } from "../containers/container-remove.ts";
 import type { Docker } from "../docker.ts";
 import { sandboxRecord } from "../labels.ts";
-import { defaultCgroup } from "./sandbox-run.ts";
+import { removeDefaultCgroup } from "../own-cgroups.ts";
 import { stopSandbox } from "./sandbox-stop.ts";
 
 export async function removeSandbox(docker: Docker, id: string, call: Call): Promise<void> {
@@ -15,6 +15,5 @@ export async function removeSandbox(docker: Docker, id: string, call: Call): Pro
   await Promise.all(own.map(({ Id }) => removeContainer(docker, Id, call)));
   await eraseContainer(docker, found.Id, call);
   const { config } = sandboxRecord(found.Id, found.Config.Labels);
-  if (config.linux?.cgroupParent) return;
-  docker.cgroups.remove(defaultCgroup(docker, config));
+  if (!config.linux?.cgroupParent) await removeDefaultCgroup(docker, config, call);
 }

@@ -12,7 +12,8 @@ import { type Call, uninterrupted } from "../../../plugins/kit/call.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
 import { type Docker, nowNs } from "../docker.ts";
 import { ensurePauseImage } from "../pause-image.ts";
-import { instanceCgroup, sandboxLabels } from "../labels.ts";
+import { sandboxLabels } from "../labels.ts";
+import { defaultCgroup } from "../own-cgroups.ts";
 import { emitEvent } from "../runtime-events.ts";
 import { checkBandwidth, networkAttachment } from "../../api/network-attachment.ts";
 import { resolvConf } from "./sandbox-resolv.ts";
@@ -77,12 +78,6 @@ function sandboxBody(docker: Docker, config: PodSandboxConfig, runtimeHandler: s
       LogConfig: { Type: "none" },
     },
   };
-}
-
-/** For pods that bring no group of their own, so that they can be measured as one. */
-export function defaultCgroup({ instance }: Docker, { metadata }: PodSandboxConfig): string {
-  const name = `${metadata?.uid || metadata?.name}-${metadata?.attempt}`.replace(/[^\w.-]/g, "-");
-  return `${instanceCgroup(instance)}/${name}`;
 }
 
 async function make(docker: Docker, id: string, config: PodSandboxConfig, call: Call): Promise<void> {

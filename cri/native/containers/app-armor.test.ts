@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import t, { type Test } from "tap";
 import { noLog } from "../../../plugins/kit/log.ts";
-import { defaultProfile, learnAppArmor } from "./app-armor.ts";
+import { defaultProfile, forgetAppArmor, learnAppArmor } from "./app-armor.ts";
 
 /** A host's tree as the kernel shows it, and a program that writes down what it is given. */
 function host(t: Test, files: Record<string, string>) {
@@ -50,4 +50,17 @@ t.test("learnAppArmor() does without a default profile where it cannot be loaded
     t.equal(found?.defaultProfile, undefined);
     t.ok(found?.isLoaded("mine"));
   }
+});
+
+t.test("forgetAppArmor() takes the default profile from the kernel, where it is", async (t) => {
+  const there = host(t, { ...enabled, [profiles]: "mine (enforce)\nskiff-default (enforce)\n" });
+  forgetAppArmor({ log: noLog, root: there.root, parser: there.parser });
+  t.equal(there.given("args"), "--skip-cache --remove\n");
+  t.equal(there.given("given"), defaultProfile);
+  for (const files of [{}, { ...enabled, [profiles]: "mine (enforce)\n" }]) {
+    const { root, parser, given } = host(t, files);
+    forgetAppArmor({ log: noLog, root, parser });
+    t.throws(() => given("args"), { code: "ENOENT" }, "nothing of it is there");
+  }
+  t.doesNotThrow(() => forgetAppArmor({ log: noLog, root: there.root, parser: "/bin/false" }));
 });

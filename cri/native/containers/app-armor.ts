@@ -43,19 +43,42 @@ export const defaultProfile = `profile ${defaultProfileName} flags=(attach_disco
 /** Undefined where the host has no AppArmor. Gives the kernel our profile unless it has it. */
 export function learnAppArmor({ log, root = "/", parser = "apparmor_parser" }: AppArmorOptions): AppArmor | undefined {
   if (!textOf(join(root, "sys/module/apparmor/parameters/enabled")).startsWith("Y")) return undefined;
-  const isLoaded = (profile: string) =>
-    textOf(join(root, "sys/kernel/security/apparmor/profiles"))
-      .split("\n")
-      .some((line) => line.startsWith(`${profile} (`));
+  const isLoaded = (profile: string) => isKnown(profile, root);
   if (!isLoaded(defaultProfileName)) {
     try {
-      execFileSync(parser, ["--skip-cache", "--replace"], { input: defaultProfile, stdio: ["pipe", "ignore", "pipe"] });
+      tellKernel(parser, "--replace");
     } catch (error) {
       log.warn({ error: (error as Error).message }, "containers have no AppArmor profile unless they name one");
       return { isLoaded };
     }
   }
   return { defaultProfile: defaultProfileName, isLoaded };
+}
+
+/**
+ * Takes our profile from the kernel again; nothing where it is not there. What it confines would go on unconfined: to be called when no
+ * container is left, of no instance.
+ */
+export function forgetAppArmor({ log, root = "/", parser = "apparmor_parser" }: AppArmorOptions): void {
+  if (!isKnown(defaultProfileName, root)) return;
+  try {
+    tellKernel(parser, "--remove");
+  } catch (error) {
+    log.warn(
+      { error: (error as Error).message },
+      `the AppArmor profile ${defaultProfileName} stays until the next boot`,
+    );
+  }
+}
+
+function tellKernel(parser: string, how: "--replace" | "--remove"): void {
+  execFileSync(parser, ["--skip-cache", how], { input: defaultProfile, stdio: ["pipe", "ignore", "pipe"] });
+}
+
+function isKnown(profile: string, root: string): boolean {
+  return textOf(join(root, "sys/kernel/security/apparmor/profiles"))
+    .split("\n")
+    .some((line) => line.startsWith(`${profile} (`));
 }
 
 function textOf(path: string): string {

@@ -26,6 +26,12 @@ export async function checkpointContainer(
   if (!request.location.startsWith("/")) throw new Fault("invalid", `${doing}: its archive needs an absolute path`);
   if (!findProgram("criu")) throw new Fault("unsupported", `${doing}: criu, which freezes processes, is not installed`);
   if (!findProgram("tar")) throw new Fault("unsupported", `${doing}: tar, which packs the archive, is not installed`);
+  const version = await native.spawner.run(
+    { path: native.programs.oci, args: ["--version"], env: environment() },
+    call,
+  );
+  if (!canCheckpoint(version.stdout.toString("utf8")))
+    throw new Fault("unsupported", `${doing}: ${native.programs.oci} is built without criu`);
   const limited = within(Number(request.timeout) * 1000 || unaskedTimeoutMs, call);
   await native.locks.run(record.id, async () => {
     const folder = join(native.paths.container(record.id), "frozen");
@@ -42,6 +48,11 @@ export async function checkpointContainer(
       await rm(folder, { recursive: true, force: true });
     }
   });
+}
+
+/** By what it says of its version: crun names what it was built with, and Debian's has no criu; runc always has. */
+export function canCheckpoint(version: string): boolean {
+  return !version.startsWith("crun ") || version.includes("+CRIU");
 }
 
 /** Its path, or undefined where it is not installed. */
