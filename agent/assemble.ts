@@ -56,6 +56,8 @@ export interface Agent {
   imagesArrived(): void;
   /** Ends every pod, critical ones last, as for a machine that is switched off. */
   shutDown(call: Call): Promise<void>;
+  /** The machine stays up after all: pods may come again. */
+  cancelShutdown(): void;
   /** Ends every pod and removes what is left of them; those that do not end before the call does are killed. */
   stopPods(call: Call): Promise<void>;
   /** Stops the agent; containers run on. May be called twice. */
@@ -78,11 +80,12 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
   const close = async () => {
     await stopWorking();
     await plugins.close();
+    nodeResources.close();
   };
   return {
     nodeName: config.nodeName,
     view: agentView({
-      config,
+      config: { ...config, cgroupDriver: nodeResources.cgroupDriver },
       runtime,
       pleg,
       workers,
@@ -101,6 +104,7 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
     isReady: () => nodes.isReady,
     imagesArrived: () => workers.wakeAll(),
     shutDown: (inner) => nodeResources.shutDown(inner),
+    cancelShutdown: () => nodeResources.cancelShutdown(),
     stopPods: (inner) =>
       takeDownPods({ workers, runtime: runtime.runtime, volumes, nodeResources, clock, log, stopWorking }, inner),
     close: () => (closing ??= close()),

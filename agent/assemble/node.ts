@@ -26,7 +26,11 @@ import { agentConfig } from "../config/agent-config.ts";
 import { nodeAddresses } from "../../plugins/kit/net/own-addresses.ts";
 import { tuningFrom } from "../config/agent-settings.ts";
 import { isMachineStopping } from "../node/shutdown.ts";
+import { ShutdownWatch } from "../node/shutdown-watch.ts";
 import { shutdownGroups } from "../resources/shutdown.ts";
+import { openLogind } from "../systemd/logind.ts";
+import { delayFile, dropDelay, raiseDelay } from "../systemd/logind-delay.ts";
+import { systemdManager } from "../../plugins/kit/systemd/manager.ts";
 import { networkPlugins, removeNetworkServices } from "./network.ts";
 import { nodeConfigFrom } from "./node-config.ts";
 import { endContainers, ownSandboxes } from "./own-pods.ts";
@@ -188,7 +192,34 @@ export async function openNode(options: NodeOptions): Promise<RunningNode> {
     clock,
     log,
   });
-  const working = Promise.all([images.run({ signal: stop.signal }), stats.run({ signal: stop.signal })]);
+  const graceSeconds = shutdownGroups(config).reduce((sum, { seconds }) => sum + seconds, 0);
+  const shutdownMs = (graceSeconds + shutdownSlackSeconds) * 1000;
+  const isTrial = settings["stop-pods-on-exit"] === true;
+  const watchShutdown = async (call: Call) => {
+    if (isTrial) return;
+    const manager = systemdManager();
+    const delay = { file: delayFile(paths.id), manager, clock };
+    try {
+      if (graceSeconds === 0) return await dropDelay(delay, call);
+      const watch = new ShutdownWatch({
+        open: (inner) => openLogind(clock, inner),
+        raise: (logind, inner) => raiseDelay(logind, graceSeconds, delay, inner),
+        graceMs: shutdownMs,
+        shutDown: (inner) => agent.shutDown(inner),
+        calledOff: () => agent.cancelShutdown(),
+        clock,
+        log,
+      });
+      await watch.run(call);
+    } finally {
+      manager.close();
+    }
+  };
+  const working = Promise.all([
+    images.run({ signal: stop.signal }),
+    stats.run({ signal: stop.signal }),
+    watchShutdown({ signal: stop.signal }),
+  ]);
   const endOwnContainers = async (call: Call) => {
     const own = await ownSandboxes(runtime, { dataDir: paths.dataDir, runtimeName: name }, call);
     await endContainers(runtime, own, goingDownGraceSeconds, within((goingDownGraceSeconds + 10) * 1000, call));
@@ -201,12 +232,9 @@ export async function openNode(options: NodeOptions): Promise<RunningNode> {
       await working;
       await servers.close();
       const installed = agent.plugins.all(daemonKind);
-      const graceSeconds = shutdownGroups(config).reduce((sum, { seconds }) => sum + seconds, 0);
-      const isTrial = settings["stop-pods-on-exit"] === true;
       const isGoingDown = !isTrial && (await isMachineStopping(call));
       if (isTrial) await agent.stopPods(within(trialGraceMs, call));
-      else if (graceSeconds > 0 && isGoingDown)
-        await agent.shutDown(within((graceSeconds + shutdownSlackSeconds) * 1000, call)).catch(() => {});
+      else if (graceSeconds > 0 && isGoingDown) await agent.shutDown(within(shutdownMs, call)).catch(() => {});
       await agent.close();
       // Left to itself, the machine would wait a minute and a half for them, and cut them off.
       if (isGoingDown) await endOwnContainers(call).catch(() => {});

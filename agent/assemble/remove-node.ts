@@ -16,6 +16,10 @@ import { loadUserPlugins } from "../../plugins/kit/user-plugins.ts";
 import type { Settings } from "../../plugins/kit/settings.ts";
 import { tuningFrom } from "../config/agent-settings.ts";
 import { openCgroupFiles } from "../resources/cgroup-files.ts";
+import { cgroupfsDriver } from "../resources/cgroupfs-driver.ts";
+import { systemdDriver } from "../resources/systemd-driver.ts";
+import { delayFile, dropDelay } from "../systemd/logind-delay.ts";
+import { systemdManager } from "../../plugins/kit/systemd/manager.ts";
 import { monitorsBelow } from "./monitors.ts";
 import { networkPlugins, removeNetworkServices } from "./network.ts";
 import { nodeConfigFrom } from "./node-config.ts";
@@ -36,7 +40,8 @@ export async function removeNode(parts: RemovalParts, call: Call): Promise<void>
   killMonitors(paths, parts.say);
   parts.say("removing network interfaces, routes and rules");
   await removeNetworking(parts, paths, call);
-  removeCgroups(parts.settings, paths);
+  await removeCgroups(parts.settings, paths, call);
+  await removeLogindDelay(paths, call);
   for (const folder of [paths.dataDir, paths.runDir]) unmountBelow(folder, parts.say);
 }
 
@@ -94,13 +99,24 @@ async function removeNetworking(
   }
 }
 
-function removeCgroups(settings: Settings, { id }: InstancePaths): void {
+/** By both drivers: no runtime need be there to say which it was. */
+async function removeCgroups(settings: Settings, { id }: InstancePaths, call: Call): Promise<void> {
   const own = id ? `skiff-${id}` : "skiff";
   const { cgroupRoot = own } = tuningFrom(settings, own);
   if (!cgroupRoot) return;
+  const root = cgroupRoot.split("/").filter((part) => part !== "");
   const files = openCgroupFiles();
-  files.remove(join(cgroupRoot, "kubepods"));
-  if (cgroupRoot === own) files.remove(own);
+  for (const driver of [cgroupfsDriver(files), systemdDriver(files, systemdManager())]) {
+    await driver.remove([...root, "kubepods"], call);
+    if (cgroupRoot === own) await driver.remove(root, call);
+    driver.close();
+  }
+}
+
+async function removeLogindDelay({ id }: InstancePaths, call: Call): Promise<void> {
+  const manager = systemdManager();
+  await dropDelay({ file: delayFile(id), manager }, call);
+  manager.close();
 }
 
 /** Rejects when one stays: removing files through it would remove somebody else's. */

@@ -2,8 +2,10 @@
 
 import { existsSync, lstatSync, readdirSync, readlinkSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { forgetAppArmor } from "../../cri/native/containers/app-armor.ts";
 import type { Call } from "../../plugins/kit/call.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
+import type { Log } from "../../plugins/kit/log.ts";
 import { claimDataDir } from "../../plugins/kit/platform/data-dir.ts";
 import { run } from "../../plugins/kit/platform/process.ts";
 import { openCgroupFiles } from "../resources/cgroup-files.ts";
@@ -54,7 +56,7 @@ async function removeInstance(parts: RemovalParts, dataDir: string, keepsData: b
     await removeNode(parts, call);
     const { runDir } = instancePaths(dataDir);
     rmSync(runDir, { recursive: true, force: true });
-    removeShared(dirname(runDir));
+    removeShared(dirname(runDir), parts.log);
     if (keepsData) parts.say(`keeping ${dataDir}`);
     else {
       parts.say(`removing ${dataDir}`);
@@ -68,11 +70,12 @@ async function removeInstance(parts: RemovalParts, dataDir: string, keepsData: b
 }
 
 /** What instances on this box have in common goes with the last of them; folders that others use, too, when they are empty. */
-function removeShared(runFolder: string): void {
+function removeShared(runFolder: string, log: Log): void {
   const lockFile = "masquerade.lock";
   if (existsSync(runFolder) && readdirSync(runFolder).every((name) => name === lockFile)) {
     rmSync(join(runFolder, lockFile), { force: true });
     removeEmpty(runFolder);
+    forgetAppArmor({ log });
   }
   const kubelet = "/var/lib/kubelet";
   for (const folder of [`${kubelet}/device-plugins`, `${kubelet}/plugins_registry`, kubelet, "/run/netns"])

@@ -38,6 +38,8 @@ export interface AgentConfig {
   readonly resolvConf: string;
   /** The cgroup that all pods lie below; empty leaves cgroups to the runtime. */
   readonly cgroupRoot: string;
+  /** Who makes the cgroups of pods; `auto` asks the runtime, whose word holds anyway where it has one. */
+  readonly cgroupDriver: "auto" | "cgroupfs" | "systemd";
   readonly containerLogs: { readonly maxBytes: number; readonly maxFiles: number };
   /** Host devices that pods may ask for as an extended resource, by its name. */
   readonly hostDevices: Readonly<Record<string, readonly string[]>>;
@@ -105,6 +107,7 @@ const defaults: AgentConfig = {
   allowedUnsafeSysctls: [],
   resolvConf: "/etc/resolv.conf",
   cgroupRoot: "",
+  cgroupDriver: "auto",
   containerLogs: { maxBytes: 10 << 20, maxFiles: 5 },
   hostDevices: {},
   devicePluginDir: undefined,

@@ -59,6 +59,13 @@ export const tuningSettings: readonly Setting[] = [
     help: "cgroup that pods lie below (default: one of this instance); empty leaves it to the runtime",
   },
   {
+    name: "cgroup-driver",
+    type: "text",
+    default: "auto",
+    choices: ["auto", "cgroupfs", "systemd"],
+    help: "who makes the cgroups of pods; auto is what the runtime says, which holds in any case",
+  },
+  {
     name: "pod-max-pids",
     type: "number",
     value: "count",
@@ -193,6 +200,7 @@ export function tuningFrom(settings: Settings, cgroupRoot: string): Partial<Agen
     allowedUnsafeSysctls: list("allowed-unsafe-sysctls"),
     resolvConf: text("resolv-conf") ?? "/etc/resolv.conf",
     cgroupRoot: text("cgroup-root") ?? cgroupRoot,
+    cgroupDriver: (text("cgroup-driver") ?? "auto") as AgentConfig["cgroupDriver"],
     podPids: number("pod-max-pids", podPids),
     containerLogs: {
       maxBytes: Number(bytes("container-log-max-size", BigInt(containerLogs.maxBytes))),

@@ -45,7 +45,7 @@ export function kubeletConfiguration(config: AgentConfig): Record<string, unknow
     volumeStatsAggPeriod: "1m0s",
     ...(config.cgroupRoot === "" ? {} : { cgroupRoot: `/${config.cgroupRoot.replace(/^\/+/, "")}` }),
     cgroupsPerQOS: config.cgroupRoot !== "",
-    cgroupDriver: "cgroupfs",
+    cgroupDriver: config.cgroupDriver === "systemd" ? "systemd" : "cgroupfs",
     cpuManagerPolicy: config.cpuManager,
     memoryManagerPolicy: "None",
     topologyManagerPolicy: "none",

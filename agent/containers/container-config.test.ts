@@ -41,6 +41,7 @@ const facts: ContainerFacts = {
   memoryCapacityBytes: 1n << 30n,
   cgroupVersion: 1,
   hasMemoryController: true,
+  hasSwapController: false,
 };
 const security = (own: Container["securityContext"], spec: Partial<PodSpec> = {}, more: Partial<ContainerFacts> = {}) =>
   containerConfig(pod(spec), { name: "a", ...(own ? { securityContext: own } : {}) }, { ...facts, ...more }).linux
@@ -125,6 +126,10 @@ t.test("containerResources()", async (t) => {
   t.match(of({ requests: { memory: "512Mi" } }), { oomScoreAdj: 500n });
   t.match(of({ limits: { cpu: "1m" } }), { cpuQuota: 1000n, cpuShares: 2n });
   t.match(of({ limits: { memory: "64Mi" } }, { hasMemoryController: false }), { memoryLimitInBytes: 0n });
+  t.same(of({}).unified, {}, "version 1 has no such files");
+  t.same(of({}, { cgroupVersion: 2 }).unified, { "memory.oom.group": "1" });
+  const noSwap = { "memory.oom.group": "1", "memory.swap.max": "0" };
+  t.same(of({}, { cgroupVersion: 2, hasSwapController: true }).unified, noSwap, "also without a memory limit");
   t.same(of({ limits: { "hugepages-2Mi": "4Mi" } }).hugepageLimits, [{ pageSize: "2MB", limit: 4_194_304n }]);
 });
 

@@ -18,6 +18,8 @@ export interface ResourceFacts {
   readonly cgroupVersion: 1 | 2;
   /** False on hosts whose kernel has no memory controller: limits are left out there. */
   readonly hasMemoryController: boolean;
+  /** Whether a container can be kept from swapping that has no memory limit. */
+  readonly hasSwapController: boolean;
 }
 
 export function sharesOf(milliCpu: bigint): bigint {
@@ -57,9 +59,13 @@ export function containerResources(pod: AgentPod, container: Container, facts: R
     memorySwapLimitInBytes: isV2 ? memoryLimit : 0n,
     oomScoreAdj: BigInt(oomScoreAdj(pod, container, facts.memoryCapacityBytes)),
     hugepageLimits: hugepages(limits),
-    // All processes of a container die together when it runs out of memory.
-    unified: isV2 && facts.hasMemoryController ? { "memory.oom.group": "1" } : {},
+    unified: isV2 && facts.hasMemoryController ? unified(facts) : {},
   });
+}
+
+/** All processes of a container die together when it runs out of memory; none swaps, as with upstream's default (`NoSwap`). */
+function unified({ hasSwapController }: ResourceFacts): Record<string, string> {
+  return { "memory.oom.group": "1", ...(hasSwapController ? { "memory.swap.max": "0" } : {}) };
 }
 
 /** The part of them that a resize compares. */

@@ -39,6 +39,7 @@ export function nodeFacts(
     hasAppArmor: machine.hasAppArmor,
     cgroupVersion: machine.cgroupVersion,
     hasMemoryController: machine.hasMemoryController,
+    hasSwapController: machine.hasSwapController,
     memoryCapacityBytes: machine.memoryBytes,
     hasRecursiveReadOnly: (handler) =>
       nodes.runtimeHandlers().some(({ name, features }) => name === handler && features?.recursiveReadOnlyMounts),

@@ -18,6 +18,8 @@ export interface MachineFacts {
   readonly architecture: string;
   readonly cgroupVersion: 1 | 2;
   readonly hasMemoryController: boolean;
+  /** Whether the kernel limits swap by cgroup v2. */
+  readonly hasSwapController: boolean;
   readonly hasAppArmor: boolean;
 }
 
@@ -38,6 +40,7 @@ export function machineFacts(root: string = "/"): MachineFacts {
     architecture: architectures[arch()] ?? arch(),
     cgroupVersion,
     hasMemoryController: hasMemoryController(cgroupVersion, read),
+    hasSwapController: cgroupVersion === 2 && hasSwapController(read),
     hasAppArmor: read("sys/module/apparmor/parameters/enabled").trim() === "Y",
   };
 }
@@ -60,6 +63,12 @@ function hasMemoryController(version: 1 | 2, read: (path: string) => string): bo
   if (version === 2) return read("sys/fs/cgroup/cgroup.controllers").split(/\s+/).includes("memory");
   // Name, hierarchy, number of cgroups, enabled.
   return /^memory\s+\d+\s+\d+\s+1$/m.test(read("proc/cgroups"));
+}
+
+/** The root group has no such file; our own is below it. */
+function hasSwapController(read: (path: string) => string): boolean {
+  const own = /^0::(\/.+)$/m.exec(read("proc/self/cgroup"))?.[1];
+  return own !== undefined && read(`sys/fs/cgroup${own}/memory.swap.max`) !== "";
 }
 
 function hugepages(dir: string): { size: bigint; bytes: bigint }[] {

@@ -95,3 +95,13 @@ t.test("onAddressChange() tells each change once, until it is ended", async (t) 
   await clock.advance(20_000);
   t.equal(told, 1);
 });
+
+t.test("machineFacts() finds the swap controller of version 2 in its own group", async (t) => {
+  const own = (files: Record<string, string>) => machineFacts(t.testdir(files)).hasSwapController;
+  const group = { fs: { cgroup: { "cgroup.controllers": "memory\n", own: { "memory.swap.max": "max\n" } } } };
+  const within = (place: string, sys: object) => ({ sys, proc: { self: { cgroup: `0::${place}\n` } } }) as never;
+  t.equal(own(within("/own", group)), true);
+  t.equal(own(within("/other", group)), false, "a kernel without it");
+  t.equal(own(within("/", group)), false, "the root has no such file");
+  t.equal(own(within("/own", {})), false, "version 1");
+});

@@ -22,6 +22,7 @@ export interface NodeFacts {
   readonly hasAppArmor: boolean;
   readonly cgroupVersion: 1 | 2;
   readonly hasMemoryController: boolean;
+  readonly hasSwapController: boolean;
   readonly memoryCapacityBytes: bigint;
   /** Whether this handler of the runtime can make what lies below a read-only mount read-only, too. */
   hasRecursiveReadOnly(runtimeHandler: string): boolean;

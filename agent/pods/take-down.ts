@@ -41,7 +41,7 @@ export async function takeDownPods(parts: TakeDownParts, call: Call): Promise<vo
     await settled(stopped, patienceMs, clock);
     await removeAll(parts, within(forceMs));
   }
-  nodeResources.removeCgroups();
+  await nodeResources.removeCgroups(within(forceMs));
 }
 
 /** A runtime that hangs in a call must not hang this. */

@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-interface CgroupLimits {
+export interface CgroupLimits {
   readonly cpuShares?: bigint;
   /** Microseconds of each 100 ms; 0 is no limit. */
   readonly cpuQuota?: bigint;
@@ -18,6 +18,10 @@ export interface CgroupFiles {
   limit(path: string, limits: CgroupLimits): void;
   /** Removes it with everything below, in every hierarchy. False while processes are still in it. */
   remove(path: string): boolean;
+  /** In any hierarchy. */
+  exists(path: string): boolean;
+  /** Whether a process is in it or below, in any hierarchy. */
+  isPopulated(path: string): boolean;
   /** Names below a path. */
   children(path: string): string[];
   /** Processes and threads in it and below; 0 when it is not there or nobody counts. */
@@ -67,6 +71,16 @@ function directories(path: string): string[] {
   }
 }
 
+/** Whether a process is in the folder's group or below. */
+function holdsProcesses(path: string): boolean {
+  try {
+    if (readFileSync(join(path, "cgroup.procs"), "utf8").trim() !== "") return true;
+  } catch {
+    // It went meanwhile.
+  }
+  return directories(path).some((name) => holdsProcesses(join(path, name)));
+}
+
 /** Deepest first. Busy ones stay. */
 function removeTree(path: string): boolean {
   let isGone = true;
@@ -113,6 +127,14 @@ class SecondVersion implements CgroupFiles {
 
   remove(path: string): boolean {
     return removeTree(join(this.#root, path));
+  }
+
+  exists(path: string): boolean {
+    return isThere(join(this.#root, path));
+  }
+
+  isPopulated(path: string): boolean {
+    return holdsProcesses(join(this.#root, path));
   }
 
   children(path: string): string[] {
@@ -171,6 +193,14 @@ class FirstVersion implements CgroupFiles {
 
   remove(path: string): boolean {
     return this.#hierarchies.map((name) => removeTree(join(this.#root, name, path))).every(Boolean);
+  }
+
+  exists(path: string): boolean {
+    return this.#hierarchies.some((name) => isThere(join(this.#root, name, path)));
+  }
+
+  isPopulated(path: string): boolean {
+    return this.#hierarchies.some((name) => holdsProcesses(join(this.#root, name, path)));
   }
 
   processes(path: string): number {

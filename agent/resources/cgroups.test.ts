@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import t from "tap";
@@ -6,6 +6,7 @@ import { uninterrupted } from "../../plugins/kit/call.ts";
 import { systemClock } from "../../plugins/kit/clock.ts";
 import { testPod } from "../../test/harness/pod-room.ts";
 import { openCgroupFiles, weightOf } from "./cgroup-files.ts";
+import { cgroupfsDriver } from "./cgroupfs-driver.ts";
 import { PodCgroups } from "./pod-cgroups.ts";
 
 const limits = { cpu: "500m", memory: "64Mi" };
@@ -27,11 +28,10 @@ function recorded(t: { teardown(then: () => void): void }, version: 1 | 2): stri
   return root;
 }
 
-const open = (root: string) =>
+const open = (root: string, top = "skiff") =>
   new PodCgroups({
-    files: openCgroupFiles(root),
-    root: "skiff",
-    driver: "cgroupfs",
+    driver: cgroupfsDriver(openCgroupFiles(root)),
+    root: top,
     clock: systemClock,
     pods: () => [burstable],
     podPids: 4096,
@@ -41,7 +41,7 @@ const open = (root: string) =>
 t.test("PodCgroups on a tree of the first version", async (t) => {
   const root = recorded(t, 1);
   const groups = open(root);
-  for (const pod of [guaranteed, burstable, bestEffort]) await groups.prepare(pod);
+  for (const pod of [guaranteed, burstable, bestEffort]) await groups.prepare(pod, uninterrupted);
   const read = (path: string) => readFileSync(join(root, path), "utf8");
   t.equal(groups.parentOf(guaranteed), "/skiff/kubepods/poduid-g");
   t.equal(groups.parentOf(burstable), "/skiff/kubepods/burstable/poduid-b");
@@ -64,13 +64,28 @@ t.test("PodCgroups on a tree of the second version", async (t) => {
     writeFileSync(join(root, path, "cgroup.controllers"), "cpuset cpu io memory pids\n");
   }
   const groups = open(root);
-  await groups.prepare(guaranteed);
+  await groups.prepare(guaranteed, uninterrupted);
   const read = (path: string) => readFileSync(join(root, "skiff/kubepods", path), "utf8");
   t.equal(read("poduid-g/cpu.max"), "50000 100000");
   t.equal(read("poduid-g/memory.max"), "67108864");
   t.equal(read("poduid-g/cpu.weight"), "20");
   t.equal(read("poduid-g/pids.max"), "4096");
   t.equal(read("cgroup.subtree_control"), "+cpu +memory +pids +cpuset +io");
+});
+
+t.test("PodCgroups.removeTree() removes nothing but the pods' groups from the top of all", async (t) => {
+  const root = recorded(t, 1);
+  mkdirSync(join(root, "memory/somebody-else"));
+  const groups = open(root, "/");
+  await groups.prepare(bestEffort, uninterrupted);
+  // A group without files is what the kernel shows when nobody is in it.
+  for (const [path, name] of readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.parentPath.includes("kubepods"))
+    .map((entry) => [entry.parentPath, entry.name] as const))
+    rmSync(join(path, name));
+  await groups.removeTree(uninterrupted);
+  t.notOk(existsSync(join(root, "memory/kubepods")));
+  t.ok(existsSync(join(root, "memory/somebody-else")));
 });
 
 t.test("weightOf() spans the whole range", async (t) => {
@@ -82,16 +97,15 @@ t.test("PodCgroups on this kernel", { skip: process.getuid?.() === 0 ? false : "
   const name = `skiff-test-${process.pid}`;
   const files = openCgroupFiles();
   const groups = new PodCgroups({
-    files,
+    driver: cgroupfsDriver(files),
     root: name,
-    driver: "cgroupfs",
     clock: systemClock,
     pods: () => [],
     podPids: -1,
     allowed: () => ({ milliCpu: 2000n, memoryBytes: 1n << 40n }),
   });
   t.teardown(() => files.remove(name));
-  await groups.prepare(guaranteed);
+  await groups.prepare(guaranteed, uninterrupted);
   t.same(groups.uids(), ["uid-g"]);
   await groups.release("uid-g", uninterrupted);
   t.same(groups.uids(), []);

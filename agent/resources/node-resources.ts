@@ -3,7 +3,7 @@
 
 import { join } from "node:path";
 import type { Runtime } from "../../cri/api/contract.ts";
-import { CgroupDriver, LinuxContainerResources } from "../../cri/api/gen/runtime.js";
+import { LinuxContainerResources } from "../../cri/api/gen/runtime.js";
 import { type Call, uninterrupted, within } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Log } from "../../plugins/kit/log.ts";
@@ -25,7 +25,10 @@ import type { Verdict } from "../status/pod-status.ts";
 import { qosClassOf } from "../status/qos.ts";
 import type { VolumeManager } from "../volumes/contract.ts";
 import { admissionOf, resizeRefusal } from "./admission.ts";
+import { systemdManager } from "../../plugins/kit/systemd/manager.ts";
+import type { CgroupDriver } from "./cgroup-driver.ts";
 import { openCgroupFiles } from "./cgroup-files.ts";
+import { cgroupfsDriver } from "./cgroupfs-driver.ts";
 import { CpuManager, parseCpus } from "./cpu-manager.ts";
 import type { DeviceCount } from "./devices/contract.ts";
 import { DeviceManager } from "./devices/device-manager.ts";
@@ -34,8 +37,10 @@ import { Eviction } from "./eviction.ts";
 import { LogRotation } from "./log-rotation.ts";
 import { PodCgroups } from "./pod-cgroups.ts";
 import { podUsage } from "./pod-usage.ts";
+import { driverName } from "./runtime-driver.ts";
 import { endAllInTurn, endByPriority, shutdownGroups } from "./shutdown.ts";
 import { hostSignals } from "./signals.ts";
+import { systemdDriver } from "./systemd-driver.ts";
 import type { UserNamespaces } from "./user-namespaces.ts";
 
 export interface ResourcesOptions {
@@ -67,6 +72,8 @@ export interface ResourcesOptions {
 
 export interface AgentResources extends NodeResources {
   readonly devices: DeviceManager;
+  /** Who makes the cgroups of pods. */
+  readonly cgroupDriver: CgroupDriver["name"];
   cgroupParent(pod: AgentPod): string;
   /** Uids of pods that have cgroups but may be long gone. */
   podsWithCgroups(): readonly string[];
@@ -76,8 +83,12 @@ export interface AgentResources extends NodeResources {
   run(call: Call): Promise<void>;
   /** Ends every pod, by priority or critical ones last, and waits until they have let go of everything. */
   shutDown(call: Call): Promise<void>;
+  /** The machine stays up after all: pods may come again. Those that have ended stay so. */
+  cancelShutdown(): void;
   /** Takes the empty tree of cgroups away. */
-  removeCgroups(): void;
+  removeCgroups(call: Call): Promise<void>;
+  /** Lets go of what was opened; groups stay. May be called twice. */
+  close(): void;
 }
 
 export async function openResources(options: ResourcesOptions): Promise<AgentResources> {
@@ -85,10 +96,10 @@ export async function openResources(options: ResourcesOptions): Promise<AgentRes
   const node = nodeSubject(config.nodeName);
   let isShuttingDown = false;
   const reserved = reservedOf([config.systemReserved, config.kubeReserved]);
+  const driver = await cgroupDriver(options);
   const cgroups = new PodCgroups({
-    files: openCgroupFiles(),
+    driver,
     root: config.cgroupRoot,
-    driver: await cgroupDriver(runtime),
     clock,
     pods,
     podPids: config.podPids,
@@ -169,7 +180,7 @@ export async function openResources(options: ResourcesOptions): Promise<AgentRes
       );
     },
     refuseResize: (pod, others) => resizeRefusal(pod, others, options.allocatable()),
-    preparePod: (pod) => cgroups.prepare(pod),
+    preparePod: (pod, call) => cgroups.prepare(pod, call),
     async allot(pod, container, call) {
       const parts = await devices.allot(pod, container, call);
       adoptCpus(options, cpus);
@@ -183,6 +194,7 @@ export async function openResources(options: ResourcesOptions): Promise<AgentRes
       cpus.release(podUid);
       await cgroups.release(podUid, call);
     },
+    cgroupDriver: driver.name,
     cgroupParent: (pod) => cgroups.parentOf(pod),
     podsWithCgroups: () => cgroups.uids(),
     extended: () => devices.counts(),
@@ -205,11 +217,20 @@ export async function openResources(options: ResourcesOptions): Promise<AgentRes
       );
       await Promise.all(guarded);
     },
-    removeCgroups: () => cgroups.removeTree(),
+    removeCgroups: (call) => cgroups.removeTree(call),
+    close: () => driver.close(),
+    cancelShutdown() {
+      if (!isShuttingDown) return;
+      isShuttingDown = false;
+      options.onNews();
+      options.recorder.event(node, "Normal", "Shutdown", "Shutdown manager detected shutdown cancellation");
+    },
     async shutDown(call) {
+      // Told of once, also where the agent is stopped while the pods end.
+      if (!isShuttingDown)
+        options.recorder.event(node, "Normal", "Shutdown", "Shutdown manager detected shutdown event");
       isShuttingDown = true;
       options.onNews();
-      options.recorder.event(node, "Normal", "Shutdown", "Shutdown manager detected shutdown event");
       const groups = shutdownGroups(config);
       await (groups.length > 0 ? endByPriority(groups, options, call) : endAllInTurn(options, call));
     },
@@ -244,14 +265,10 @@ async function removeEnded({ runtime, observed, pods, log }: ResourcesOptions, c
   }
 }
 
-/** Older runtimes cannot be asked and use plain cgroup files. */
-async function cgroupDriver(runtime: Runtime): Promise<"cgroupfs" | "systemd"> {
-  try {
-    const { linux } = await runtime.runtime.runtimeConfig({}, within(2_000));
-    return linux?.cgroupDriver === CgroupDriver.SYSTEMD ? "systemd" : "cgroupfs";
-  } catch {
-    return "cgroupfs";
-  }
+async function cgroupDriver({ config, runtime, clock, log }: ResourcesOptions): Promise<CgroupDriver> {
+  const name = await driverName(config.cgroupDriver, runtime.runtime, { clock, log }, uninterrupted);
+  const files = openCgroupFiles();
+  return name === "systemd" ? systemdDriver(files, systemdManager()) : cgroupfsDriver(files);
 }
 
 /** No container shows it, and runtimes that do not pin it would lose it to garbage collection. */

@@ -1,25 +1,24 @@
-// The tree of pods' cgroups: guaranteed pods on top, burstable and best-effort ones each below a group of their own.
+// The tree of pods' cgroups: guaranteed pods on top, burstable and best-effort ones each below a group of their own. Whoever makes the
+// groups is behind the driver.
 
-import { join } from "node:path";
-import type { Call } from "../../plugins/kit/call.ts";
+import { type Call, within } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import { podLimits, sharesOf } from "../containers/resources.ts";
 import type { AgentPod } from "../pods/agent-pod.ts";
 import { type QosClass, qosClassOf } from "../status/qos.ts";
-import type { CgroupFiles } from "./cgroup-files.ts";
+import type { CgroupDriver, GroupName } from "./cgroup-driver.ts";
 
-const folders: Record<QosClass, string> = { Guaranteed: "", Burstable: "burstable", BestEffort: "besteffort" };
+const classes: Record<QosClass, GroupName> = { Guaranteed: [], Burstable: ["burstable"], BestEffort: ["besteffort"] };
 // A process that has been killed leaves its group within moments.
 const removeTries = 100;
 const removePauseMs = 20;
+const treeMs = 30_000;
 
 export interface PodCgroupsOptions {
-  readonly files: CgroupFiles;
+  readonly driver: CgroupDriver;
   /** Everything lies below it; empty leaves cgroups to the runtime. */
   readonly root: string;
-  /** With systemd as the driver, groups are slices that it makes itself. */
-  readonly driver: "cgroupfs" | "systemd";
   readonly clock: Clock;
   readonly pods: () => readonly AgentPod[];
   /** Processes and threads of a pod; nothing above 0 is no limit. */
@@ -32,7 +31,7 @@ export interface PodCgroupsOptions {
 
 export class PodCgroups {
   readonly #options: PodCgroupsOptions;
-  #isMade = false;
+  #made: Promise<void> | undefined;
   #burstableShares = -1n;
 
   constructor(options: PodCgroupsOptions) {
@@ -42,90 +41,111 @@ export class PodCgroups {
   /** As the runtime takes it; empty leaves it to the runtime. */
   parentOf(pod: AgentPod): string {
     const { root, driver } = this.#options;
-    if (!root) return "";
-    const folder = folders[qosOf(pod)];
-    if (driver === "systemd") {
-      const name = ["kubepods", ...(folder ? [folder] : []), `pod${pod.metadata.uid.replaceAll("-", "_")}`];
-      return `${name.join("-")}.slice`;
-    }
-    return this.#path(folder, pod.metadata.uid);
+    return root ? driver.parent(this.#group(classes[qosOf(pod)], pod.metadata.uid)) : "";
   }
 
-  async prepare(pod: AgentPod): Promise<void> {
-    const { root, driver, files, podPids } = this.#options;
-    if (!root || driver === "systemd") return;
-    this.#makeTree();
-    const path = this.#path(folders[qosOf(pod)], pod.metadata.uid);
-    files.make(path);
-    files.limit(path, { ...podLimits(pod), pids: podPids });
-    this.#balance(pod);
+  async prepare(pod: AgentPod, call: Call): Promise<void> {
+    const { root, driver, podPids } = this.#options;
+    if (!root) return;
+    await this.#makeTree();
+    const group = this.#group(classes[qosOf(pod)], pod.metadata.uid);
+    await driver.make(group, { ...podLimits(pod), pids: podPids }, call);
+    await this.#balance(pod, call);
   }
 
   /** From the uid alone, whatever class the pod was of. */
   async release(podUid: string, call: Call): Promise<void> {
-    const { root, driver, files, clock } = this.#options;
-    if (!root || driver === "systemd") return;
-    const paths = Object.values(folders).map((folder) => this.#path(folder, podUid));
-    for (let left = removeTries; !paths.map((path) => files.remove(path)).every(Boolean); left--) {
+    const { root, clock } = this.#options;
+    if (!root) return;
+    for (let left = removeTries; !(await this.#remove(podUid, call)); left--) {
       if (left === 0)
         throw new Fault("unavailable", `Cannot remove the cgroup of pod ${podUid}: processes are still in it`);
       await clock.sleep(removePauseMs, call);
     }
-    this.#balance(undefined);
+    await this.#balance(undefined, call);
   }
 
   /** Uids of pods that have a cgroup, from the kernel: what an earlier agent left behind. */
   uids(): string[] {
-    const { root, driver, files } = this.#options;
-    if (!root || driver === "systemd") return [];
-    return Object.values(folders)
-      .flatMap((folder) => files.children(join(root, "kubepods", folder)))
+    const { root, driver } = this.#options;
+    if (!root) return [];
+    return Object.values(classes)
+      .flatMap((folder) => driver.children([...this.#top, ...folder]))
       .filter((name) => name.startsWith("pod"))
       .map((name) => name.slice("pod".length));
   }
 
   /** How many processes and threads the pod has; 0 where nobody counts them. */
   processes(podUid: string): number {
-    const { root, driver, files } = this.#options;
-    if (!root || driver === "systemd") return 0;
-    return Math.max(...Object.values(folders).map((folder) => files.processes(this.#path(folder, podUid))));
+    const { root, driver } = this.#options;
+    if (!root) return 0;
+    return Math.max(...Object.values(classes).map((folder) => driver.processes(this.#group(folder, podUid))));
   }
 
   /** When no pod is left. What is still in use stays. */
-  removeTree(): void {
-    const { root, driver, files } = this.#options;
-    if (root && driver !== "systemd") files.remove(root);
-    this.#isMade = false;
+  async removeTree(call: Call): Promise<void> {
+    const { root, driver } = this.#options;
+    const own = partsOf(root);
+    // The top of all groups is not ours alone.
+    if (root) await driver.remove(own.length > 0 ? own : this.#top, call);
+    this.#made = undefined;
   }
 
-  #path(folder: string, uid: string): string {
-    return join("/", this.#options.root, "kubepods", folder, `pod${uid}`);
+  get #top(): GroupName {
+    return [...partsOf(this.#options.root), "kubepods"];
   }
 
-  #makeTree(): void {
-    if (this.#isMade) return;
-    const { files, root, allowed } = this.#options;
-    const top = join("/", root, "kubepods");
-    for (const folder of Object.values(folders)) files.make(join(top, folder));
+  #group(folder: GroupName, uid: string): GroupName {
+    return [...this.#top, ...folder, `pod${uid}`];
+  }
+
+  async #remove(uid: string, call: Call): Promise<boolean> {
+    let isGone = true;
+    for (const folder of Object.values(classes))
+      isGone = (await this.#options.driver.remove(this.#group(folder, uid), call)) && isGone;
+    return isGone;
+  }
+
+  /** For every pod that comes first: one that is taken back does not spoil it for the others. */
+  #makeTree(): Promise<void> {
+    this.#made ??= this.#make(within(treeMs)).catch((error: unknown) => {
+      this.#made = undefined;
+      throw error;
+    });
+    return this.#made;
+  }
+
+  async #make(call: Call): Promise<void> {
+    const { driver, allowed, onEnforced } = this.#options;
     const { milliCpu, memoryBytes } = allowed();
-    files.limit(top, { cpuShares: sharesOf(milliCpu), memoryBytes });
-    files.limit(join(top, "besteffort"), { cpuShares: 2n });
-    this.#isMade = true;
-    this.#options.onEnforced?.();
+    await driver.make(this.#top, { cpuShares: sharesOf(milliCpu), memoryBytes }, call);
+    await driver.make([...this.#top, ...classes.Burstable], {}, call);
+    await driver.make([...this.#top, ...classes.BestEffort], { cpuShares: 2n }, call);
+    onEnforced?.();
   }
 
   /** Burstable pods share what they asked for together. */
-  #balance(coming: AgentPod | undefined): void {
-    const { files, root, pods } = this.#options;
+  async #balance(coming: AgentPod | undefined, call: Call): Promise<void> {
+    const { driver, pods } = this.#options;
     const all = new Map(pods().map((pod) => [pod.metadata.uid, pod]));
     if (coming) all.set(coming.metadata.uid, coming);
     let shares = 0n;
     for (const pod of all.values()) if (qosOf(pod) === "Burstable") shares += podLimits(pod).cpuShares;
     const bounded = shares < 2n ? 2n : shares > 262_144n ? 262_144n : shares;
-    if (bounded === this.#burstableShares || !this.#isMade) return;
+    if (bounded === this.#burstableShares || !this.#made) return;
     this.#burstableShares = bounded;
-    files.limit(join("/", root, "kubepods", "burstable"), { cpuShares: bounded });
+    try {
+      await driver.limit([...this.#top, ...classes.Burstable], { cpuShares: bounded }, call);
+    } catch (error) {
+      // Nobody knows what holds now: the next pod sets it anew.
+      this.#burstableShares = -1n;
+      throw error;
+    }
   }
+}
+
+function partsOf(root: string): GroupName {
+  return root.split("/").filter((part) => part !== "");
 }
 
 function qosOf(pod: AgentPod): QosClass {

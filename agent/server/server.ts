@@ -118,7 +118,7 @@ async function acceptUpgrade(upgrade: Upgrade, view: AgentView, access: Access):
     const [first = "", ...rest] = segments(path);
     const hold = sessionAt(view, first === "ui" ? rest : [first, ...rest], query);
     if (!hold) throw unknown();
-    await hold(upgrade);
+    await hold(upgrade, { signal: gone.signal });
   } catch (error) {
     const { status, message } = statusOfError(error);
     refuse(upgrade, status, message);

@@ -1,14 +1,16 @@
 // Exec, attach and port-forward: upgraded connections joined with the runtime's own sessions.
 
 import type { Upgrade } from "../../plugins/kit/platform/http-server.ts";
+import type { Call } from "../../plugins/kit/call.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
+import { ContainerState } from "../../cri/api/gen/runtime.js";
 import { serveStream } from "../../cri/stream/accept.ts";
 import { servePortForward } from "../../cri/stream/accept-port-forward.ts";
 import { wantedByQuery } from "../../cri/stream/server-session.ts";
 import type { AgentView } from "./contract.ts";
 import { containerIn, podIn } from "./path.ts";
 
-type Hold = (upgrade: Upgrade) => Promise<void>;
+type Hold = (upgrade: Upgrade, call: Call) => Promise<void>;
 
 /** What to do with the connection; Faults are told to the client as an HTTP answer. Undefined when the path is no session's. */
 export function sessionAt(view: AgentView, parts: readonly string[], query: URLSearchParams): Hold | undefined {
@@ -22,12 +24,16 @@ export function sessionAt(view: AgentView, parts: readonly string[], query: URLS
     const { container } = view.container(containerIn(rest));
     const session = { containerId: container.id, tty: wanted.tty };
     const { sessions } = view.runtime;
-    return (upgrade) =>
-      serveStream(upgrade, wanted, (streams, call) =>
+    return async (upgrade, asked) => {
+      // Once the connection is a session's, a client that finds nobody there can only complain.
+      if (!(await isRunning(view, container.id, asked)))
+        throw new Fault("internal", `container not found ("${container.name}")`);
+      await serveStream(upgrade, wanted, (streams, call) =>
         what === "exec"
           ? sessions.exec({ ...session, command }, streams, call)
           : sessions.attach(session, streams, call),
       );
+    };
   }
   if (what === "portForward") {
     const { sandboxId } = view.sandbox(podIn(rest));
@@ -42,4 +48,9 @@ export function sessionAt(view: AgentView, parts: readonly string[], query: URLS
       servePortForward(upgrade, (port, connection, call) => forward(sandboxId, port, connection, call), { ports });
   }
   return undefined;
+}
+
+async function isRunning(view: AgentView, containerId: string, call: Call): Promise<boolean> {
+  const { status } = await view.runtime.runtime.containerStatus({ containerId, verbose: false }, call);
+  return status?.state === ContainerState.CONTAINER_RUNNING;
 }

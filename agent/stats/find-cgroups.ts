@@ -5,13 +5,6 @@ import type { Cgroups } from "../../plugins/kit/platform/cgroups.ts";
 
 const controllers = ["memory", "cpuacct", "cpu", "pids", "systemd"];
 
-/** A slice's path: every dash is a level, and each level repeats the name so far. */
-export function cgroupPath(parent: string): string {
-  if (!parent.endsWith(".slice") || parent.includes("/")) return parent;
-  const parts = parent.slice(0, -".slice".length).split("-");
-  return parts.map((_, index) => `/${parts.slice(0, index + 1).join("-")}.slice`).join("");
-}
-
 export class ContainerCgroups {
   readonly #cgroups: Cgroups;
   readonly #known = new Map<string, string>();

@@ -7,7 +7,7 @@ import t from "tap";
 import { FakeClock } from "../../plugins/kit/clock.ts";
 import { Disk } from "./disk.ts";
 import { Exposition } from "./exposition.ts";
-import { cgroupPath } from "./find-cgroups.ts";
+import { cgroupPath } from "../../plugins/kit/systemd/slice-path.ts";
 import { NodeSampler } from "./node-sample.ts";
 import { Rates } from "./rates.ts";
 import { resourceMetrics } from "./resource-metrics.ts";

@@ -380,6 +380,12 @@ for (const { name, expect, ...input } of rows) {
   });
 }
 
+t.test("computeStatus() keeps why a pod was ended when the agent that did it is gone", async (t) => {
+  const ended = pod({}, { phase: "Failed", reason: "Terminated", message: "the machine went down" });
+  const now = compute({ pod: ended, isTerminal: true, observed: seen(box("a", "exited")) });
+  t.match(now, { phase: "Failed", reason: "Terminated", message: "the machine went down" }, "though it ended well");
+});
+
 t.test("computeStatus() keeps a transition time until the status changes", async (t) => {
   const first = compute({ observed: seen(box("a", "running")) });
   const later = compute({ observed: seen(box("a", "running")), previous: first, nowMs: start + 60_000 });

@@ -72,12 +72,12 @@ function phaseAndReason(
 ): Pick<PodStatus, "phase" | "reason" | "message"> & { phase: NonNullable<PodStatus["phase"]> } {
   if (input.verdict) return { phase: "Failed", reason: input.verdict.reason, message: input.verdict.message };
   let phase = phaseOf(input.pod, statuses, input.isTerminal);
-  // A pod never leaves a terminal phase.
+  // A pod never leaves a terminal phase, not for the other one either: who ended it may be forgotten, and its containers may have ended well.
   const settled = [previous.phase, input.pod.status?.phase].find(isTerminalPhase);
-  if (settled && !isTerminalPhase(phase)) phase = settled;
+  if (settled) phase = settled;
   // Taken down before it came to anything.
   if (input.isTerminal && !isTerminalPhase(phase) && !isStaticPod(input.pod)) phase = "Failed";
-  if (phase !== previous.phase) return { phase };
+  if (phase !== (previous.phase ?? input.pod.status?.phase)) return { phase };
   const reason = previous.reason ?? input.pod.status?.reason;
   const message = previous.message ?? input.pod.status?.message;
   return { phase, ...(reason ? { reason } : {}), ...(message ? { message } : {}) };

@@ -44,7 +44,7 @@ export function openPageServer(options: PageServerOptions): Promise<RunningServe
       await admit(request.method ?? "GET", path, headersOf(upgrade), peer, gone.signal);
       const hold = sessionAt(view, segments(path), query);
       if (!hold) throw unknown();
-      await hold(upgrade);
+      await hold(upgrade, { signal: gone.signal });
     } catch (error) {
       const { status, message } = statusOfError(error);
       refuse(upgrade, status, message);
