@@ -18,7 +18,7 @@ import type { Handler, Upgrade } from "../plugins/kit/platform/http-server.ts";
 import type { AnyPlugin } from "../plugins/kit/plugin.ts";
 import { pluginsFor } from "../plugins/kit/plugin-sides.ts";
 import { openPlugins, settingsOf } from "../plugins/kit/registry.ts";
-import { filterKind, scoreKind } from "../plugins/kit/scheduling.ts";
+import { filterKind, placementKind, queueSortKind, scoreKind } from "../plugins/kit/scheduling.ts";
 import { dialingConnector } from "./api/connect/dial-nodes.ts";
 import { NodeLines } from "./api/connect/node-lines.ts";
 import { openStore, type StoreChoice } from "./assemble/store.ts";
@@ -36,7 +36,7 @@ import { accessPlugins } from "./auth/plugins.ts";
 import { tokenAuthenticatorKind } from "./auth/tokens/contract.ts";
 import { openPki, type Pki } from "./auth/pki.ts";
 import { reconcileBootstrapPolicy } from "./auth/rbac/bootstrap-policy.ts";
-import { controllers } from "./controllers/index.ts";
+import { controllers, eventSourceOf } from "./controllers/index.ts";
 import type { ControllerContext } from "./manager/contract.ts";
 import { LeaderLease } from "./manager/leader-lease.ts";
 import { ControllerManager } from "./manager/manager.ts";
@@ -47,7 +47,8 @@ import { SchedulerMeters } from "./scheduler/scheduler-meters.ts";
 import { snapshotsFolder, takeSnapshot } from "./snapshots/files.ts";
 import { snapshotPaths } from "./snapshots/path.ts";
 import { runSchedule, type SnapshotSchedule } from "./snapshots/schedule.ts";
-import { ensureOwnAddress, ensureSystemObjects } from "./system-objects.ts";
+import { ServerAddresses } from "./server-addresses.ts";
+import { ensureClusterInfo, ensureSystemObjects } from "./system-objects.ts";
 
 export interface ControlOptions {
   readonly dataDir: string;
@@ -186,6 +187,10 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
   const system = clientFor(api.fetchAs(systemUser), "apiserver", options);
   const facts = { ...options, caCertificate: pki.ca.cert, frontProxyCa: pki.frontProxyCa.cert };
   await ensureSystemObjects(system, facts, call);
+  // A store of our own has no other servers on it.
+  const isShared = choice.store !== "sqlite";
+  const addresses = new ServerAddresses({ client: system, clock, log, advertise: options.advertise, isShared });
+  await keepTrying((tellCall) => addresses.tell(tellCall), clock, log, call);
   await reconcileBootstrapPolicy(system, call);
   // What every cluster has is there now; from here on writes are held to the rules.
   admission.push(...plugins.all(admissionKind), ...access.admission);
@@ -198,7 +203,7 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
     const user = controllerIdentity(name);
     const client = clientFor(measured.measured(api.fetchAs(user), clock, ownHost), name, options);
     const own = log.child({ controller: name });
-    const events = new EventRecorder({ client, component: componentOf(name), clock, log: own });
+    const events = new EventRecorder({ client, component: eventSourceOf(name), clock, log: own });
     return { client, informers: api.informers, events, clock, log: own };
   };
   const manager = new ControllerManager({
@@ -211,7 +216,12 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
     }),
   });
   metricsSources.push(() => controllerMetrics(manager));
-  const decisions = { filters: plugins.all(filterKind), scores: plugins.all(scoreKind) };
+  const decisions = {
+    filters: plugins.all(filterKind),
+    scores: plugins.all(scoreKind),
+    placement: plugins.all(placementKind),
+    queueSorts: plugins.all(queueSortKind),
+  };
   const scheduling = configurationFrom(options.schedulerConfig, decisions, "scheduler-config");
   const schedulerMeters = new SchedulerMeters();
   let running: Scheduler | undefined;
@@ -232,16 +242,21 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
     clock,
     log,
   });
+  const tellAddress = async (tellCall: Call) => {
+    await addresses.tell(tellCall);
+    await ensureClusterInfo(system, facts, tellCall);
+  };
   return {
     handler: withClusterCa(api.handler, pki.ca.cert),
     upgrade(upgrade) {
       if (!lines.accept(upgrade)) api.upgrade(upgrade);
     },
     pki,
-    tellAddress: (tellCall) => keepTrying(() => ensureOwnAddress(system, facts, tellCall), clock, log, tellCall),
+    tellAddress: (tellCall) => keepTrying(tellAddress, clock, log, tellCall),
     fetchAs: (user) => api.fetchAs(user),
-    // A store of our own has no other servers on it.
-    run: (runCall) => (choice.store === "sqlite" ? work(runCall) : lease.run(work, runCall)),
+    async run(runCall) {
+      await (isShared ? Promise.all([lease.run(work, runCall), addresses.run(runCall)]) : work(runCall));
+    },
     async close() {
       await api.close();
       connector.close();
@@ -254,10 +269,10 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
 
 const tryAgainMs = 2_000;
 
-async function keepTrying(work: () => Promise<void>, clock: Clock, log: Log, call: Call): Promise<void> {
+async function keepTrying(work: (call: Call) => Promise<void>, clock: Clock, log: Log, call: Call): Promise<void> {
   while (!call.signal.aborted) {
     try {
-      return await work();
+      return await work(call);
     } catch (error) {
       if (call.signal.aborted) return;
       log.warn({ err: error }, "cannot write this server's address yet");
@@ -295,5 +310,3 @@ function controllerIdentity(name: string): UserInfo {
     groups: ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"],
   };
 }
-
-const componentOf = (name: string) => (name === "kube-scheduler" ? "default-scheduler" : name);

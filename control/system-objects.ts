@@ -10,7 +10,6 @@ import { localPathProvisioner } from "../plugins/kit/objects/local-path.ts";
 import { type ResourceRef, resources } from "../plugins/kit/objects/resources.ts";
 import type { KubeObject } from "../plugins/kit/objects/types.ts";
 import { writeYaml } from "../plugins/kit/yaml.ts";
-import { validateReachableIp } from "./resources/addresses.ts";
 
 export interface SystemFacts {
   readonly serviceCidr: string;
@@ -60,18 +59,12 @@ export async function ensureSystemObjects(client: ApiClient, facts: SystemFacts,
     await ensure(client, resources.priorityclasses, priorityClass, call);
   await ensure(client, resources.storageclasses, localPathClass, call);
   await ensure(client, resources.services, kubernetesService(facts), call);
-  await ensureOwnAddress(client, facts, call);
+  await ensureClusterInfo(client, facts, call);
   await ensureMap(client, extensionAuthentication(facts), call);
   const dnsAddress = facts.clusterDns?.find((address) =>
     facts.serviceCidr.split(",").some((cidr) => isWithin(address, cidr)),
   );
   if (dnsAddress) await ensureDns(client, dnsAddress, facts.log, call);
-}
-
-/** Where this server is reached, for pods and for whoever wants to join. */
-export async function ensureOwnAddress(client: ApiClient, facts: SystemFacts, call: Call): Promise<void> {
-  await ensureAddress(client, facts, call);
-  await ensureClusterInfo(client, facts, call);
 }
 
 /** A cluster whose DNS address was given to a service before this one existed goes on as it was. */
@@ -135,35 +128,8 @@ function dnsService(clusterIP: string): KubeObject {
   };
 }
 
-/** The addresses behind it are this server's own: no pods stand there, so no controller would write them. */
-async function ensureAddress(client: ApiClient, { advertise, log }: SystemFacts, call: Call): Promise<void> {
-  // Where only this machine can reach the server, no pod can: there is nothing to lead them to.
-  if (validateReachableIp(advertise.address, "").length > 0) {
-    log.info({ address: advertise.address }, "no pod can reach this server: its address is of this machine alone");
-    return;
-  }
-  const labels = { "endpointslice.kubernetes.io/skip-mirror": "true" };
-  const ports = [{ name: "https", port: advertise.port, protocol: "TCP" }];
-  const endpoints = {
-    apiVersion: "v1",
-    kind: "Endpoints",
-    metadata: { namespace: "default", name: "kubernetes", labels },
-    subsets: [{ addresses: [{ ip: advertise.address }], ports }],
-  };
-  const slice = {
-    apiVersion: "discovery.k8s.io/v1",
-    kind: "EndpointSlice",
-    metadata: { namespace: "default", name: "kubernetes", labels: { "kubernetes.io/service-name": "kubernetes" } },
-    addressType: advertise.address.includes(":") ? "IPv6" : "IPv4",
-    endpoints: [{ addresses: [advertise.address], conditions: { ready: true } }],
-    ports,
-  };
-  await replace(client, resources.endpoints, endpoints, call);
-  await replace(client, resources.endpointslices, slice, call);
-}
-
 /** Where the server is and whom to trust, for everyone to read; the bootstrap signer adds a signature for each join token. */
-async function ensureClusterInfo(client: ApiClient, facts: SystemFacts, call: Call): Promise<void> {
+export async function ensureClusterInfo(client: ApiClient, facts: SystemFacts, call: Call): Promise<void> {
   const { advertise, caCertificate } = facts;
   const host = advertise.address.includes(":") ? `[${advertise.address}]` : advertise.address;
   const cluster = {
@@ -215,21 +181,5 @@ async function ensure(client: ApiClient, ref: ResourceRef, object: KubeObject, c
     await client.create(ref, object, call, object.metadata.namespace ? { namespace: object.metadata.namespace } : {});
   } catch (error) {
     if (!isFault(error, "already-exists")) throw error;
-  }
-}
-
-async function replace(client: ApiClient, ref: ResourceRef, object: KubeObject, call: Call): Promise<void> {
-  const { namespace = "", name = "" } = object.metadata;
-  try {
-    const known = await client.get<KubeObject>(ref, { namespace, name }, call);
-    const { resourceVersion } = known.metadata;
-    await client.update(
-      ref,
-      { ...object, metadata: { ...object.metadata, ...(resourceVersion ? { resourceVersion } : {}) } },
-      call,
-    );
-  } catch (error) {
-    if (!isFault(error, "not-found")) throw error;
-    await ensure(client, ref, object, call);
   }
 }

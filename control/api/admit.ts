@@ -4,6 +4,7 @@ import type { AdmissionOperation, AdmissionRequest } from "../../plugins/kit/adm
 import { isFault } from "../../plugins/kit/fault.ts";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import { runMutating, runValidating } from "../admission/run.ts";
+import { equivalentsOf } from "./equivalents.ts";
 import type { Scope } from "./scope.ts";
 import { forbiddenResource } from "./status.ts";
 
@@ -17,7 +18,8 @@ export interface Admitted {
 }
 
 function requestOf(scope: Scope, what: Admitted): AdmissionRequest {
-  const { definition } = scope;
+  const { definition, services } = scope;
+  const equivalents = equivalentsOf(services.registry, definition, what.kind === undefined);
   return {
     operation: what.operation,
     group: definition.group,
@@ -26,6 +28,7 @@ function requestOf(scope: Scope, what: Admitted): AdmissionRequest {
     subresource: scope.subresource,
     kind: what.kind ?? definition.kind,
     namespace: scope.namespace,
+    ...(equivalents.length > 0 ? { equivalents } : {}),
     name: what.object?.metadata.name ?? what.oldObject?.metadata.name ?? scope.name,
     user: scope.user,
     dryRun: scope.dryRun,

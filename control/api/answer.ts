@@ -35,6 +35,9 @@ export function textAnswer(body: string, status = 200, type = "text/plain; chars
   };
 }
 
+/** For paths that lead nowhere. */
+export const pageNotFound = (): Answer => textAnswer("404 page not found\n", 404);
+
 export function statusAnswer(status: Status): Answer {
   const answer = jsonAnswer(status, status.code ?? 200);
   const retry = status.details?.retryAfterSeconds;

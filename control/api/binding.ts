@@ -21,7 +21,9 @@ export const podBinding: SubresourceHandler = {
 };
 
 async function bindFrom(scope: Scope): Promise<Answer> {
-  const binding = asObject(decodeBody(await scope.request.body(), scope.request.headers.get("content-type")).value);
+  const binding = asObject(
+    decodeBody(await scope.request.body(), scope.request.headers.get("content-type"), "Binding").value,
+  );
   claimKind(binding, bindingKind);
   requireSameName(scope, binding);
   return bind(scope, binding);

@@ -1,6 +1,6 @@
 // Which options of lists, watches and writes do not go together or are not known, told in upstream's words.
 
-import { type FieldErrors, forbidden, invalid, notSupported } from "../resources/field-error.ts";
+import { type FieldErrors, forbidden, invalid, notListed, notSupported } from "../resources/field-error.ts";
 import { invalidObject } from "./status.ts";
 
 const match = "resourceVersionMatch";
@@ -36,7 +36,7 @@ function listErrors(query: URLSearchParams, said: Said): FieldErrors {
     errors.push(forbidden(match, `${match} is forbidden unless resourceVersion is provided`));
   if (said("continue") !== "") errors.push(forbidden(match, `${match} is forbidden when continue is provided`));
   if (said(match) !== "Exact" && said(match) !== "NotOlderThan")
-    errors.push(notSupported(match, said(match), ["Exact", "NotOlderThan", ""]));
+    errors.push(notListed(match, said(match), ["Exact", "NotOlderThan", ""]));
   if (said(match) === "Exact" && said("resourceVersion") === "0")
     errors.push(forbidden(match, `${match} "exact" is forbidden for resourceVersion "0"`));
   return errors;

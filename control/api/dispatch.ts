@@ -1,5 +1,6 @@
 // The path of every request: who is it, may they, what do they want, and who answers.
 
+import { wantedForm } from "./media-type.ts";
 import type { UserInfo } from "../../plugins/kit/admission.ts";
 import type { Call } from "../../plugins/kit/call.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
@@ -12,7 +13,7 @@ import type { ResourceDefinition } from "../resources/definition.ts";
 import { passToRemote } from "./aggregation/pass.ts";
 import type { Remote } from "./aggregation/remote.ts";
 import type { Remotes } from "./aggregation/remotes.ts";
-import { addWarnings, type Answer, statusAnswer } from "./answer.ts";
+import { addWarnings, type Answer, pageNotFound, statusAnswer } from "./answer.ts";
 import { compressed } from "./compress.ts";
 import { deadlineOf, withinDeadline } from "./deadline.ts";
 import type { Flow } from "./flow/flow-control.ts";
@@ -98,7 +99,7 @@ async function answer(
     return inTurn(services, sorted.flow, call, async () => {
       const remote = remoteOf(dispatcher, request.path);
       const found = remote ? passToRemote(remote, request, user, call) : dispatcher.paths(request, user);
-      if (!found) throw unknownPath();
+      if (!found) return pageNotFound();
       return found;
     });
   }
@@ -112,10 +113,14 @@ async function answer(
   const remote = dispatcher.remotes.find(path.group, path.version);
   if (remote) return inTurn(services, flow, call, () => passToRemote(remote, request, user, call));
   const definition = services.registry.find(path.group, path.version, path.plural);
-  if (!definition) throw unknownPath();
+  if (!definition) {
+    // Of a group that nobody serves there is no page; of one that is there the resource is missing.
+    if (services.registry.versions(path.group).length === 0) return pageNotFound();
+    throw unknownPath();
+  }
   if (path.namespace !== "" && !definition.namespaced && path.plural !== "namespaces") throw unknownPath();
   if (definition.namespaced && path.name !== "" && path.namespace === "") throw unknownPath();
-  const warnings: string[] = [];
+  const warnings = definition.deprecation === undefined ? [] : [definition.deprecation];
   const timing = new Timing(services.clock);
   const work = (bounded: Call) => {
     const scope: Scope = {
@@ -134,6 +139,8 @@ async function answer(
     };
     return inTurn(services, flow, bounded, async () => {
       if (flow) timing.takeTurn();
+      // Whether the answer can be read is settled before there is one.
+      if (path.subresource === "") wantedForm(request.headers.get("accept"));
       return path.subresource === "" ? answerVerb(verb, definition, scope) : answerSubresource(verb, path, scope);
     });
   };
@@ -144,7 +151,14 @@ async function answer(
   const end = isLong ? () => {} : services.metrics.begin(isMutating(request.method));
   const made = await measured(meter, timing, () =>
     isBounded ? withinDeadline(services.clock, deadlineMs, call, work) : work(call),
-  ).finally(end);
+  )
+    .catch((error: unknown) => {
+      // What is refused was warned of all the same.
+      const status = warnings.length > 0 ? statusOf(error) : undefined;
+      if (!status || status.code === 500) throw error;
+      return statusAnswer(status);
+    })
+    .finally(end);
   return addWarnings(made, warnings);
 }
 
@@ -234,7 +248,7 @@ async function requireAllowed(
   throw forbiddenPath(why);
 }
 
-function verbOf(request: ApiRequest, path: ResourcePath): string {
+export function verbOf(request: ApiRequest, path: ResourcePath): string {
   switch (request.method) {
     case "GET":
     case "HEAD":

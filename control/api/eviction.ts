@@ -43,7 +43,7 @@ export const podEviction: SubresourceHandler = {
   verbs: ["create"],
   shows: evictionKind,
   async answer(_verb, _path, scope) {
-    const body = decodeBody(await scope.request.body(), scope.request.headers.get("content-type"));
+    const body = decodeBody(await scope.request.body(), scope.request.headers.get("content-type"), "Eviction");
     const eviction = asObject(body.value);
     if (eviction.apiVersion === "policy/v1beta1") eviction.apiVersion = "policy/v1";
     claimKind(eviction, evictionKind);

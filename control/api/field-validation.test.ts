@@ -51,19 +51,54 @@ t.test("Strict names unknown and duplicate fields of a built-in kind", async (t)
     [
       "merge-patch+json",
       '{"spec":{"nope":1,"paused":true,"paused":false}}',
-      /"spec\.nope", duplicate field "spec\.paused"/,
+      /strict decoding error: duplicate field "spec\.paused", unknown field "spec\.nope"$/,
     ],
     ["strategic-merge-patch+json", '{"spec":{"paused":true,"paused":false}}', /: duplicate field "spec\.paused"/],
     ["json-patch+json", '[{"op":"add","path":"/spec/nope","value":1}]', /unknown field "spec\.nope"/],
   ];
   for (const [type, body, says] of rows) {
     const patched = await api.ask("PATCH", `${deployments}/d${strict}`, body, patchAs(type));
-    t.equal(patched.status, 400, type);
+    t.equal(patched.status, 422, type);
     t.match(patched.body.message, says, type);
+    t.match(patched.body.message, /^ "" is invalid: patch: Invalid value: "/, type);
+    t.match(patched.body.details.causes, [{ reason: "FieldValueInvalid", field: "patch" }], type);
     const lax = await api.ask("PATCH", `${deployments}/d?fieldValidation=Ignore`, body, patchAs(type));
     t.equal(lax.status, 200, `${type} ignored`);
     t.equal(lax.headers.get("warning"), null);
   }
+});
+
+t.test("a patch that makes of an object what it cannot be is itself said to be invalid", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  await api.ask("POST", deployments, deployment("", ""));
+  const strategic: [patch: Json, shown: string, says: string][] = [
+    [{ metadata: { labels: "no" } }, "map[metadata:map[labels:no]]", "cannot restore map from string"],
+    [{ spec: "no" }, "map[spec:no]", "cannot restore struct from: string"],
+    [{ metadata: { finalizers: 3 } }, "map[metadata:map[finalizers:3]]", "cannot restore slice from int64"],
+    [{ spec: { replicas: "two" } }, "map[spec:map[replicas:two]]", "unrecognized type: int32"],
+    [{ spec: { replicas: 1.5 } }, "map[spec:map[replicas:1.5]]", "cannot convert float64 to int32"],
+    [
+      { metadata: { labels: { b: 1, a: [] } } },
+      "map[metadata:map[labels:map[a:[] b:1]]]",
+      "cannot convert int64 to string",
+    ],
+  ];
+  for (const [patch, shown, says] of strategic) {
+    const { body } = await api.ask("PATCH", `${deployments}/d`, patch, patchAs("strategic-merge-patch+json"));
+    t.match(body, { code: 422, message: ` "" is invalid: patch: Invalid value: "${shown}": ${says}` }, says);
+  }
+  const merged = await api.ask(
+    "PATCH",
+    `${deployments}/d`,
+    { metadata: { labels: "no" } },
+    patchAs("merge-patch+json"),
+  );
+  t.equal(merged.status, 422);
+  t.match(
+    merged.body.message,
+    /^ "" is invalid: patch: Invalid value: "{.*\\"labels\\":\\"no\\".*}": json: cannot unmarshal string into Go/,
+  );
 });
 
 t.test("server-side apply owns only fields that there are", async (t) => {

@@ -5,8 +5,9 @@ import { groupVersion, type ResourceDefinition } from "../resources/definition.t
 import type { Decoded } from "./body.ts";
 import { type Decoding, holdToSchema } from "./schema/decode.ts";
 import { duplicateKeys } from "./schema/duplicates.ts";
+import { goText, unrestored } from "./schema/go-words.ts";
 import type { Scope } from "./scope.ts";
-import { badRequest } from "./status.ts";
+import { badRequest, invalidObject } from "./status.ts";
 
 const objectMeta = "#io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
@@ -27,10 +28,33 @@ export function checkFields(scope: Scope, object: KubeObject, decoded: Decoded):
   report(scope, mode, held(scope, object), duplicatesIn(decoded, mode));
 }
 
-/** The same for what a patch, as it was sent, made of an object. */
-export function checkPatched(scope: Scope, object: KubeObject, patch: Decoded): void {
+/** A patch, as it was sent. */
+interface Patch extends Decoded {
+  readonly type: "json" | "merge" | "strategic";
+  /** What the patch makes of the object, before it is held to anything. */
+  readonly result: () => unknown;
+}
+
+/** The same for what a patch made of an object: it is the patch that is at fault, not an object of that kind and name. */
+export function checkPatched(scope: Scope, object: KubeObject, patch: Patch): void {
   const mode = fieldValidation(scope.request.query);
-  report(scope, mode, held(scope, object), duplicatesIn(patch, mode));
+  const { problem, mismatch, unknown } = held(scope, object);
+  if (problem !== undefined) {
+    const restored = mismatch && patch.type === "strategic" ? unrestored(mismatch.value, mismatch.wanted) : undefined;
+    throw badPatch(patch, restored ?? problem);
+  }
+  if (mode === "Ignore") return;
+  const about = patch.type === "json" ? "json patch " : "";
+  const problems = [...duplicatesIn(patch, mode).map((each) => about + each), ...unknown.map(unknownField)];
+  if (problems.length === 0) return;
+  if (mode === "Strict") throw badPatch(patch, strictProblem(problems));
+  scope.warnings.push(...problems);
+}
+
+function badPatch({ type, value, result }: Patch, why: string) {
+  const shown = type === "strategic" ? goText(value) : JSON.stringify(result());
+  const message = `Invalid value: ${JSON.stringify(shown)}: ${why}`;
+  return invalidObject({ group: "", kind: "" }, "", [{ type: "FieldValueInvalid", field: "patch", message }]);
 }
 
 /** Applied objects say what a manager wants to own: a field that nobody has is refused, whatever was asked for. */
@@ -90,11 +114,14 @@ function held(scope: Scope, object: KubeObject, isAsSaid = false): Decoding {
 function report(scope: Scope, mode: FieldValidation, decoding: Decoding, duplicates: readonly string[]): void {
   if (decoding.problem) throw cannotHandle(scope.definition, decoding.problem);
   if (mode === "Ignore") return;
-  const problems = [...decoding.unknown.map((path) => `unknown field ${JSON.stringify(path)}`), ...duplicates];
+  const problems = [...decoding.unknown.map(unknownField), ...duplicates];
   if (problems.length === 0) return;
-  if (mode === "Strict") throw cannotHandle(scope.definition, `strict decoding error: ${problems.join(", ")}`);
+  if (mode === "Strict") throw cannotHandle(scope.definition, strictProblem(problems));
   scope.warnings.push(...problems);
 }
+
+const unknownField = (path: string) => `unknown field ${JSON.stringify(path)}`;
+const strictProblem = (problems: readonly string[]) => `strict decoding error: ${problems.join(", ")}`;
 
 function cannotHandle(definition: ResourceDefinition, why: string) {
   const { kind } = definition;

@@ -9,10 +9,10 @@ import type { Scope } from "./scope.ts";
 import { notAcceptable } from "./status.ts";
 import { includedObject, partialMetadata, tableOf } from "./table.ts";
 
-/** The media type of an answer in the given form. */
+/** The media type of an answer; that it is a Table or metadata only is told by its kind. */
 export function typeOf(wanted: Wanted, extra = ""): string {
   const base = wanted.encoding === "json" ? "application/json" : "application/yaml";
-  return wanted.as ? `${base};as=${wanted.as};g=meta.k8s.io;v=${wanted.version}${extra}` : base + extra;
+  return base + extra;
 }
 
 /** One object. `wire` is its JSON as it is kept, when there is one. */

@@ -14,7 +14,7 @@ t.test("bodies that are not what they claim are refused", async (t) => {
     { name: "no JSON", body: "{nope", status: 400 },
     { name: "a list", body: "[]", status: 400 },
     { name: "a number", body: "7", status: 400 },
-    { name: "null", body: "null", status: 400 },
+    { name: "null", body: "null", status: 422 },
     { name: "nothing", body: "", status: 400 },
     { name: "deep JSON", body: `${'{"a":'.repeat(5000)}1${"}".repeat(5000)}`, status: 400 },
     { name: "deep lists", body: "[".repeat(100_000), status: 400 },
@@ -42,6 +42,22 @@ t.test("bodies that are not what they claim are refused", async (t) => {
     t.equal(answer.status, status, `${name}: ${answer.text.slice(0, 200)}`);
     t.equal(answer.body.kind, "Status");
   }
+});
+
+t.test("of a body that cannot be read it is told what it should be, what is wrong, and how it begins", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const should =
+    "the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error:";
+  const rows: [body: string, says: string][] = [
+    ["", "unexpected end of JSON input (<empty>)"],
+    ["{nope", "invalid character 'n' looking for beginning of object key string ({nope)"],
+    ["kind: X", "invalid character 'k' looking for beginning of value (6b696e643a2058)"],
+    [`{"data": "${"x".repeat(40)}`, `unexpected end of JSON input ({"data": "${"x".repeat(20)} ...)`],
+  ];
+  for (const [body, says] of rows) t.equal((await api.ask("POST", configMaps, body)).body.message, `${should} ${says}`);
+  const patched = await api.ask("PATCH", `${configMaps}/a`, "{", { "content-type": "application/merge-patch+json" });
+  t.equal(patched.body.message, "error decoding patch: unexpected end of JSON input");
 });
 
 t.test("__proto__ is a key like any other", async (t) => {

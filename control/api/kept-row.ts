@@ -37,7 +37,7 @@ function withAges(row: string, now: number): string {
 }
 
 function makeRow(definition: ResourceDefinition, entry: Entry): string {
-  const { made, moments } = recordAges(() => cellsOf(definition, entry.object, 0));
+  const { made, moments } = recordAges(() => cellsOf(definition, entry.glance, 0));
   // As JSON writes the marks. What an object itself holds of the kind is at worst shown as an age.
   return JSON.stringify(made).replace(
     /\\u0001(\d+)\\u0001/g,

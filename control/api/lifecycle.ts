@@ -14,20 +14,37 @@ export function timestamp(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }
 
-/** Fills kind and apiVersion, and refuses those of another resource. */
-export function claimKind(object: KubeObject, definition: { group: string; version: string; kind: string }): void {
+/** Fills kind and apiVersion, and refuses those of another resource; `isKnown` tells whether anybody serves such a kind. */
+export function claimKind(
+  object: KubeObject,
+  definition: { group: string; version: string; kind: string; isCustom?: boolean },
+  isKnown: (apiVersion: string, kind: string) => boolean = () => true,
+): void {
   const expected = groupVersion(definition);
-  if (object.apiVersion && object.apiVersion !== expected)
-    throw badRequest(
-      `the API version in the data (${object.apiVersion}) does not match the expected API version (${expected})`,
+  const apiVersion = object.apiVersion || expected;
+  const kind = object.kind || definition.kind;
+  const refuse = (version: string, why = "") =>
+    badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${definition.kind}${why}`);
+  if (!definition.isCustom && !isKnown(apiVersion, kind))
+    throw refuse(
+      definition.version,
+      `: no kind "${kind}" is registered for version "${apiVersion}" in scheme "${schemes[definition.group] ?? ownScheme}"`,
     );
-  if (object.kind && object.kind !== definition.kind)
+  if (apiVersion !== expected)
     throw badRequest(
-      `${object.kind} in version ${JSON.stringify(object.apiVersion ?? expected)} cannot be handled as a ${definition.kind}`,
+      `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
     );
+  if (kind !== definition.kind) throw refuse(apiVersion);
   object.kind = definition.kind;
   object.apiVersion = expected;
 }
+
+// Where upstream registers the kinds that it was built with.
+const ownScheme = "pkg/api/legacyscheme/scheme.go:30";
+const schemes: Readonly<Record<string, string>> = {
+  "apiextensions.k8s.io": "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:53",
+  "apiregistration.k8s.io": "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28",
+};
 
 export function claimNamespace(object: KubeObject, scope: Scope): void {
   const { metadata } = object;
@@ -151,7 +168,7 @@ function sameSpec(next: KubeObject, previous: KubeObject): boolean {
 }
 
 /** The checks that must wait, after those that need not. */
-export async function checkLater({ definition }: Scope, object: KubeObject): Promise<void> {
-  const errors = (await definition.validateLater?.(object)) ?? [];
+export async function checkLater({ definition }: Scope, object: KubeObject, previous?: KubeObject): Promise<void> {
+  const errors = (await definition.validateLater?.(object, previous)) ?? [];
   if (errors.length > 0) throw invalidObject(definition, object.metadata.name ?? "", errors);
 }

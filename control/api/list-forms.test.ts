@@ -4,6 +4,7 @@ import { gunzipSync } from "node:zlib";
 import t from "tap";
 import { FakeClock } from "../../plugins/kit/clock.ts";
 import { admin, type Json, startApi } from "../../test/harness/api-server.ts";
+import { until } from "../../test/harness/until.ts";
 
 const table = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
 const metadataOnly = { accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io" };
@@ -107,6 +108,36 @@ t.test("a list of metadata is the metadata of the list", async (t) => {
       metadata: item.metadata,
     })),
   });
+});
+
+t.test("items of a list say no kind, but those of custom resources do", async (t) => {
+  const clock = new FakeClock();
+  const api = await startApi({ clock });
+  t.teardown(() => api.close());
+  await fill(api, clock);
+  for (const path of [pods, "/apis/events.k8s.io/v1/namespaces/default/events"])
+    for (const query of ["", "?pretty=true", "?limit=1"]) {
+      const { items } = (await api.ask("GET", path + query)).body;
+      const { body } = await api.ask("GET", `${path}/${items[0].metadata.name}`);
+      const { kind: _kind, apiVersion: _apiVersion, ...rest } = body;
+      t.same(items[0], rest, `${path}${query}`);
+      t.same(Object.keys(items[0]), Object.keys(rest), "in the same order");
+    }
+  const group = "/apis/list-forms.example.com/v1/things";
+  const schema = { openAPIV3Schema: { type: "object" } };
+  await api.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+    metadata: { name: "things.list-forms.example.com" },
+    spec: {
+      group: "list-forms.example.com",
+      scope: "Cluster",
+      names: { plural: "things", kind: "Thing" },
+      versions: [{ name: "v1", served: true, storage: true, schema }],
+    },
+  });
+  await until("things to be served", async () => (await api.ask("GET", group)).status === 200);
+  await api.ask("POST", group, { apiVersion: "list-forms.example.com/v1", kind: "Thing", metadata: { name: "a" } });
+  const { items } = (await api.ask("GET", group)).body;
+  t.match(items[0], { apiVersion: "list-forms.example.com/v1", kind: "Thing" });
 });
 
 t.test("large answers are compressed for who accepts it", async (t) => {

@@ -1,6 +1,6 @@
 // Content negotiation: which form of an answer a client wants, and which form a body has.
 
-import { notAcceptable } from "./status.ts";
+import { notAcceptable, notAcceptableType } from "./status.ts";
 
 export interface MediaType {
   readonly type: string;
@@ -51,8 +51,12 @@ function negotiate(accept: string): Wanted {
     if (parameters.g === "meta.k8s.io" && (version === "v1" || version === "v1beta1") && knownForms.has(as))
       return { encoding, as: as as "Table", version };
   }
-  throw notAcceptable(["application/json", "application/yaml"]);
+  // Of a form that is not known it is told in other words than of a type that is not.
+  const isKnownType = accept.split(",").some((clause) => encodingOf(parseMediaType(clause).type) !== undefined);
+  throw isKnownType ? notAcceptable(representations) : notAcceptableType(representations);
 }
+
+const representations = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 function encodingOf(type: string): "json" | "yaml" | undefined {
   if (type === "application/json" || type === "*/*" || type === "application/*") return "json";

@@ -5,10 +5,11 @@ import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import { decodeBody } from "./body.ts";
 import type { ApiRequest } from "./request.ts";
 import type { Scope } from "./scope.ts";
-import { invalid, notSupported } from "../resources/field-error.ts";
+import { invalid, notListed, notSupported } from "../resources/field-error.ts";
 import { invalidOptions, managerErrors, type OptionsKind } from "./check-options.ts";
 import { badRequest } from "./status.ts";
 
+const validations = ["", "Ignore", "Strict", "Warn"];
 const kinds: Readonly<Record<string, OptionsKind>> = {
   POST: "CreateOptions",
   PUT: "UpdateOptions",
@@ -30,8 +31,10 @@ export function writeOptions(scope: Scope, kind: "CreateOptions" | "UpdateOption
   const { query } = scope.request;
   const manager = query.get("fieldManager");
   const errors = managerErrors(manager ?? "");
-  if (errors.length > 0) throw invalidOptions(kind, errors);
   const validation = query.get("fieldValidation");
+  if (validation && !validations.includes(validation))
+    errors.push(notSupported("fieldValidation", validation, validations));
+  if (errors.length > 0) throw invalidOptions(kind, errors);
   return {
     kind,
     apiVersion: "meta.k8s.io/v1",
@@ -53,7 +56,7 @@ const policies = new Set(["Orphan", "Background", "Foreground"]);
 
 export async function deleteOptions(request: ApiRequest): Promise<DeleteOptions> {
   const body = await request.body();
-  const given = body.length === 0 ? {} : decodeBody(body, request.headers.get("content-type")).value;
+  const given = body.length === 0 ? {} : decodeBody(body, request.headers.get("content-type"), "DeleteOptions").value;
   return readDeleteOptions(given, request.query);
 }
 
@@ -88,7 +91,7 @@ export function readDeleteOptions(given: unknown, query: URLSearchParams): Delet
   if (policy === undefined && orphan !== undefined) policy = orphan ? "Orphan" : "Background";
   if (policy !== undefined && !policies.has(String(policy)))
     throw invalidOptions("DeleteOptions", [
-      notSupported("propagationPolicy", policy, ["Foreground", "Background", "Orphan", "nil"]),
+      notListed("propagationPolicy", policy, ["Foreground", "Background", "Orphan", "nil"]),
     ]);
   const preconditions: { uid?: string; resourceVersion?: string } = {};
   if (typeof options.preconditions?.uid === "string") preconditions.uid = options.preconditions.uid;
@@ -108,6 +111,7 @@ export function readDeleteOptions(given: unknown, query: URLSearchParams): Delet
 function numberIn(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);
   if (text === null || text === "") return undefined;
-  if (!/^-?\d{1,12}$/.test(text)) throw badRequest(`${name} must be a whole number`);
+  if (!/^-?\d{1,12}$/.test(text))
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text.slice(0, 50))}: invalid syntax`);
   return Number(text);
 }

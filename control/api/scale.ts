@@ -10,7 +10,7 @@ import { inForm, valueAnswer } from "./forms.ts";
 import { wantedForm } from "./media-type.ts";
 import { parseMediaType } from "./media-type.ts";
 import { trackUpdate } from "./apply/track.ts";
-import { asObject, decodeBody, decodeJson } from "./body.ts";
+import { asObject, decodeBody, decodePatch } from "./body.ts";
 import { claimKind } from "./lifecycle.ts";
 import { writeOptions } from "./options.ts";
 import { objectOf, type Scope } from "./scope.ts";
@@ -71,11 +71,12 @@ export async function answerScale(verb: string, scope: Scope): Promise<Answer> {
 function readScale(verb: string, body: Uint8Array, scope: Scope): (before: KubeObject) => KubeObject {
   const type = scope.request.headers.get("content-type");
   if (verb === "update") {
-    const text = JSON.stringify(asObject(decodeBody(body, type).value));
+    const text = JSON.stringify(asObject(decodeBody(body, type, "Scale").value));
     return () => JSON.parse(text) as KubeObject;
   }
-  const patch = decodeJson(body).value;
-  switch (parseMediaType(type ?? "").type) {
+  const patchType = parseMediaType(type ?? "").type;
+  const patch = decodePatch(body, patchType === "application/json-patch+json" ? "json" : "merge").value;
+  switch (patchType) {
     case "application/json-patch+json":
       return (before) => asObject(applyJsonPatch(before, patch));
     case "application/merge-patch+json":

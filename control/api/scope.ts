@@ -81,7 +81,7 @@ export async function shownEntry(definition: ResourceDefinition, entry: Entry, c
 
 /** The object of a shown entry. Shared unless a conversion made it: never change it. */
 export function objectOf(definition: ResourceDefinition, entry: Entry): KubeObject {
-  return definition.fromStored ? definition.fromStored(entry.copy()) : entry.object;
+  return definition.fromStored ? definition.fromStored(entry.copy()) : entry.glance;
 }
 
 /** The same, as a copy that the caller owns. */
@@ -89,6 +89,12 @@ export function copyOf(definition: ResourceDefinition, entry: Entry): KubeObject
   const copy = entry.copy();
   return definition.fromStored ? definition.fromStored(copy) : copy;
 }
+
+/** Whether some definition is of the kind. */
+export const isServed =
+  ({ services }: Scope) =>
+  (apiVersion: string, kind: string): boolean =>
+    services.registry.findKind(apiVersion, kind) !== undefined;
 
 export async function toStored(definition: ResourceDefinition, object: KubeObject, call: Call): Promise<KubeObject> {
   if (definition.conversion) return definition.conversion.stored(object, call);

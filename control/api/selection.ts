@@ -2,8 +2,9 @@
 
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import { isFault } from "../../plugins/kit/fault.ts";
-import { parseFieldSelector, parseLabelSelector } from "../../plugins/kit/selector.ts";
+import { type LabelRequirement, parseFieldSelector, parseLabelSelector } from "../../plugins/kit/selector.ts";
 import type { ResourceDefinition } from "../resources/definition.ts";
+import { labelValue, qualifiedName } from "../resources/names.ts";
 import type { Entry } from "../storage/entry.ts";
 import { objectOf, type Scope } from "./scope.ts";
 import { badRequest } from "./status.ts";
@@ -21,13 +22,10 @@ export function selectionOf(scope: Scope): Selection {
   const fieldText = query.get("fieldSelector") ?? "";
   if (labelText === "" && fieldText === "") return { matches: undefined, name: undefined };
   const { definition } = scope;
-  const labels = labelText === "" ? undefined : parse(() => parseLabelSelector(labelText));
+  const labels = labelText === "" ? undefined : parse(() => parseLabelSelector(labelText, checkRequirement));
   const fields = fieldText === "" ? undefined : parse(() => parseFieldSelector(fieldText));
   for (const { field } of fields?.requirements ?? [])
-    if (!isSelectable(definition, field))
-      throw badRequest(
-        `Unable to find ${JSON.stringify(`${definition.group === "" ? "" : `${definition.group}/`}${definition.version}, Resource=${definition.plural}`)} that match label selector ${JSON.stringify(labelText)}, field selector ${JSON.stringify(fieldText)}: field label not supported: ${field}`,
-      );
+    if (!isSelectable(definition, field)) throw badRequest(unknownField(definition, field));
   const name = fields?.requirements.find(({ field, op }) => field === "metadata.name" && op === "=")?.value;
   const others =
     fields?.requirements.filter(({ field }) => field !== "metadata.name" && field !== "metadata.namespace") ?? [];
@@ -45,11 +43,32 @@ export function selectionOf(scope: Scope): Selection {
     if (!labels && others.length === 0) return true;
     // Reading an object costs much more than seeing that what is asked for stands nowhere in it.
     if (!entry.hasObject && needles.some((needle) => !entry.value.includes(needle))) return false;
-    const object = objectOf(definition, entry);
+    const object = definition.fromStored ? objectOf(definition, entry) : entry.object;
     if (labels && !labels.matches(object.metadata.labels)) return false;
     return others.every(({ field, op, value }) => (fieldOf(definition, object, field) === value) === (op === "="));
   };
   return { matches, name };
+}
+
+/** Names what is wrong with a requirement by the place it has in one, whichever of them it is. */
+function checkRequirement(requirement: LabelRequirement): LabelRequirement {
+  const { key, operator, values } = requirement;
+  const isOrder = operator === "gt" || operator === "lt";
+  const errors = [
+    ...about("<nil>", key, qualifiedName(key)),
+    ...values.flatMap((value, at) =>
+      about(`values[${at}]`, value, isOrder && !/^[-+]?\d{1,19}$/.test(value) ? [notInteger] : []),
+    ),
+    ...values.flatMap((value, at) => about(`values[${at}][${key}]`, value, labelValue(value))),
+  ];
+  if (errors.length === 0) return requirement;
+  throw badRequest(`unable to parse requirement: ${errors.length === 1 ? errors[0] : `[${errors.join(", ")}]`}`);
+}
+
+const notInteger = "for 'Gt', 'Lt' operators, the value must be an integer";
+
+function about(field: string, value: string, problems: readonly string[]): string[] {
+  return problems.length === 0 ? [] : [`${field}: Invalid value: ${JSON.stringify(value)}: ${problems.join("; ")}`];
 }
 
 /** Numbers and booleans are not written as text in an object, and an empty value may be an absent one. */
@@ -74,4 +93,11 @@ function parse<T>(read: () => T): T {
     if (isFault(error)) throw badRequest(error.message);
     throw error;
   }
+}
+
+/** Kinds of which only names can be selected say so; jobs have words of their own. */
+function unknownField({ group, kind, selectable }: ResourceDefinition, field: string): string {
+  if (kind === "Job") return `field label ${JSON.stringify(field)} not supported for Job`;
+  if (selectable && group !== "apps") return `field label not supported: ${field}`;
+  return `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`;
 }

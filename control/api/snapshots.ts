@@ -118,7 +118,7 @@ async function fromHistory(scope: Scope, revision: number, token: Token | undefi
     const { entries } = await store.list(prefix, { atRevision: revision }, scope.call);
     return entries.map((entry) => {
       const plain = transformer ? transformer.open(entry.key, entry.value) : entry.value;
-      return new Entry(entry.key.slice(prefix.length), asBuffer(plain), entry, undefined, false);
+      return new Entry(entry.key.slice(prefix.length), asBuffer(plain), entry);
     });
   } catch (error) {
     if (!isFault(error, "expired")) throw error;
@@ -159,5 +159,5 @@ function readToken(text: string): Token {
   } catch {
     // Falls through to the refusal: what it is not does not matter.
   }
-  throw badRequest("continue key is not valid");
+  throw badRequest("invalid continue token: continue key is not valid: illegal base64 data at input byte 0");
 }

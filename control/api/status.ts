@@ -149,30 +149,33 @@ export const notAcceptable = (accepted: readonly string[]): Fault =>
     failure(406, "NotAcceptable", `only the following media types are accepted: ${accepted.join(", ")}`),
   );
 
+export const notAcceptableType = (available: readonly string[]): Fault =>
+  fault(
+    "unsupported",
+    failure(406, "NotAcceptable", `406: Not Acceptable\n\nAvailable representations: ${available.join(", ")}`),
+  );
+
 export const tooManyRequests = (message: string, retryAfterSeconds: number, causes?: StatusCause[]): Fault =>
   fault("too-many", failure(429, "TooManyRequests", message, { retryAfterSeconds, ...(causes ? { causes } : {}) }));
 
 /** The aggregate of field errors, as `Pod "x" is invalid: …`. */
 export function invalidObject(
-  definition: { group: string; kind: string },
+  { kind, ...definition }: { group: string; kind: string; storage?: { group: string } },
   name: string,
   errors: readonly FieldError[],
 ): Fault {
+  // What two groups serve is called by the name of the one that stores it.
+  const { group } = definition.storage ?? definition;
   const lines = [...new Set(errors.map((error) => `${error.field}: ${error.message}`))];
   const text = lines.length === 1 ? lines[0] : `[${lines.join(", ")}]`;
   return fault(
     "invalid",
-    failure(
-      422,
-      "Invalid",
-      `${definition.kind}${definition.group === "" ? "" : `.${definition.group}`} ${JSON.stringify(name)} is invalid: ${text}`,
-      {
-        ...(name === "" ? {} : { name }),
-        ...(definition.group === "" ? {} : { group: definition.group }),
-        kind: definition.kind,
-        causes: errors.map((error) => ({ reason: error.type, message: error.message, field: error.field })),
-      },
-    ),
+    failure(422, "Invalid", `${kind}${group === "" ? "" : `.${group}`} ${JSON.stringify(name)} is invalid: ${text}`, {
+      ...(name === "" ? {} : { name }),
+      ...(group === "" ? {} : { group }),
+      kind,
+      causes: errors.map((error) => ({ reason: error.type, message: error.message, field: error.field })),
+    }),
   );
 }
 

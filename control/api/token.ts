@@ -19,7 +19,7 @@ export function tokenSubresource(issue: TokenIssuer): SubresourceHandler {
     verbs: ["create"],
     shows: tokenKind,
     async answer(_verb, _path, scope) {
-      const body = decodeBody(await scope.request.body(), scope.request.headers.get("content-type"));
+      const body = decodeBody(await scope.request.body(), scope.request.headers.get("content-type"), "TokenRequest");
       const request = asObject(body.value);
       claimKind(request, tokenKind);
       requireSameName(scope, request);

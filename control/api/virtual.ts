@@ -21,7 +21,11 @@ export interface VirtualResource {
 
 export async function answerVirtual(virtual: VirtualResource, verb: string, scope: Scope): Promise<Answer> {
   if (verb === "create" && virtual.create) {
-    const decoded = decodeBody(await scope.request.body(), scope.request.headers.get("content-type"));
+    const decoded = decodeBody(
+      await scope.request.body(),
+      scope.request.headers.get("content-type"),
+      scope.definition.kind,
+    );
     const object = asObject(decoded.value);
     claimKind(object, scope.definition);
     checkFields(scope, object, decoded);

@@ -2,6 +2,7 @@
 
 import type { UserInfo } from "../../plugins/kit/admission.ts";
 import type { Call } from "../../plugins/kit/call.ts";
+import { headerLines } from "../../plugins/kit/platform/served-headers.ts";
 import { badRequest, statusFault } from "../../plugins/kit/status-fault.ts";
 import type { Attributes, Decision } from "./contract.ts";
 import { describeRefusal } from "./rbac/authorizer.ts";
@@ -46,15 +47,12 @@ export async function impersonate(
 
 function wantedUser(headers: Headers): UserInfo | undefined {
   const name = headers.get("impersonate-user") ?? "";
-  // Header lines of one name arrive joined; a group whose name holds a comma cannot be told apart and is not supported.
-  const groups = (headers.get("impersonate-group") ?? "").split(",").map((group) => group.trim());
-  const named = groups.filter((group) => group !== "");
+  const named = headerLines(headers, "impersonate-group").filter((group) => group !== "");
   const uid = headers.get("impersonate-uid") ?? "";
   const extra: Record<string, string[]> = {};
-  for (const [header, value] of headers) {
-    if (!header.startsWith(extraPrefix)) continue;
-    extra[decodeKey(header.slice(extraPrefix.length))] = value.split(",").map((each) => each.trim());
-  }
+  for (const header of headers.keys())
+    if (header.startsWith(extraPrefix))
+      extra[decodeKey(header.slice(extraPrefix.length))] = headerLines(headers, header);
   const hasExtra = Object.keys(extra).length > 0;
   if (name === "") {
     if (named.length === 0 && uid === "" && !hasExtra) return undefined;

@@ -1,6 +1,8 @@
+import type { IncomingMessage } from "node:http";
 import t from "tap";
 import { uninterrupted as call } from "../../plugins/kit/call.ts";
 import { FakeClock } from "../../plugins/kit/clock.ts";
+import { ServedHeaders } from "../../plugins/kit/platform/served-headers.ts";
 import { noLog } from "../../plugins/kit/log.ts";
 import { abacAuthorizer } from "./abac.ts";
 import { authorizeBy } from "./authorize.ts";
@@ -134,6 +136,28 @@ t.test("impersonate() asks for every part and adds the implied groups", async (t
       'groups "system:masters" is forbidden: User "ann" cannot impersonate resource "groups" in API group "" at the cluster scope',
   });
   await t.rejects(as({ "Impersonate-Group": "a" }), { code: "invalid" });
+});
+
+t.test("impersonate() takes each line of a request for one name, commas and all", async (t) => {
+  const rawHeaders = [
+    "Impersonate-User",
+    "bob",
+    "Impersonate-Group",
+    "b",
+    "impersonate-group",
+    ",,a",
+    "Impersonate-Extra-Why",
+    "x, y",
+  ];
+  const headers = Object.fromEntries(rawHeaders.flatMap((name, at) => (at % 2 ? [] : [[name.toLowerCase(), ""]])));
+  const incoming = { rawHeaders, headers: { ...headers, "impersonate-user": "bob" } } as unknown as IncomingMessage;
+  const user = await impersonate(
+    self,
+    new ServedHeaders(incoming),
+    async () => ({ answer: "allow", reason: "" }),
+    call,
+  );
+  t.same(user, { name: "bob", groups: ["b", ",,a", "system:authenticated"], extra: { why: ["x, y"] } });
 });
 
 t.test("webhookAuthorizer() asks once, remembers, and has no opinion when the service is gone", async (t) => {

@@ -6,6 +6,7 @@ import type { Call } from "../../plugins/kit/call.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import type { ObjectMeta } from "../../plugins/kit/objects/types.ts";
 import { badRequest, statusFault } from "../../plugins/kit/status-fault.ts";
+import { qualifiedName } from "../resources/names.ts";
 import { authorizeBy, rulesBy } from "./authorize.ts";
 import type { Attributes, Authorizer } from "./contract.ts";
 import type { TokenAuthenticator } from "./tokens/contract.ts";
@@ -23,7 +24,7 @@ interface ResourceAttributes {
 }
 
 interface Requirement {
-  key: string;
+  key?: string;
   operator: string;
   values?: string[];
 }
@@ -65,41 +66,10 @@ export async function evaluateAccessReview(
 }
 
 function attributesOf(review: AccessReview, { self, namespace }: { self?: UserInfo; namespace?: string }): Attributes {
-  const {
-    namespace: _namespace,
-    managedFields: _managed,
-    creationTimestamp: _created,
-    ...said
-  } = review.metadata ?? {};
   const spec = review.spec ?? {};
   const { resourceAttributes: asked, nonResourceAttributes: path } = spec;
-  const problem = (field: string, type: string, message: string) => invalid(review.kind, field, type, message);
-  if (Object.values(said).some((value) => value !== undefined && value !== "")) {
-    throw problem("metadata", "FieldValueInvalid", "must be empty");
-  }
-  if (asked && path) {
-    throw problem(
-      "spec.nonResourceAttributes",
-      "FieldValueInvalid",
-      "cannot be specified in combination with resourceAttributes",
-    );
-  }
-  if (!asked && !path) {
-    throw problem(
-      "spec.resourceAttributes",
-      "FieldValueInvalid",
-      "exactly one of nonResourceAttributes or resourceAttributes must be specified",
-    );
-  }
-  if (!self && !spec.user && !spec.groups?.length) {
-    throw problem("spec.user", "FieldValueInvalid", "at least one of user or group must be specified");
-  }
-  if (namespace !== undefined && !asked) {
-    throw problem("spec.nonResourceAttributes", "FieldValueInvalid", "disallowed on this kind of request");
-  }
-  if (namespace !== undefined && asked?.namespace !== namespace) {
-    throw problem("spec.resourceAttributes.namespace", "FieldValueInvalid", "must match metadata.namespace");
-  }
+  const problems = problemsOf(review, self !== undefined, namespace);
+  if (problems.length > 0) throw invalidReview(problems);
   const user: UserInfo = self ?? {
     name: spec.user ?? "",
     groups: spec.groups ?? [],
@@ -125,12 +95,82 @@ function attributesOf(review: AccessReview, { self, namespace }: { self?: UserIn
   };
 }
 
+function problemsOf({ metadata, spec = {} }: AccessReview, isSelf: boolean, namespace: string | undefined): Problem[] {
+  const { resourceAttributes: asked, nonResourceAttributes: path } = spec;
+  const problems: Problem[] = [];
+  const wrong = (field: string, value: string, why: string) => problems.push(invalidValue(field, value, why));
+  if (asked && path)
+    wrong("spec.nonResourceAttributes", show(path), "cannot be specified in combination with resourceAttributes");
+  if (!asked && !path)
+    wrong(
+      "spec.resourceAttributes",
+      '"null"',
+      "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+    );
+  if (!isSelf && !spec.user && !spec.groups?.length)
+    wrong("spec.user", '""', "at least one of user or group must be specified");
+  problems.push(...selectorProblems(asked?.fieldSelector, "spec.resourceAttributes.fieldSelector", fieldKey));
+  problems.push(...selectorProblems(asked?.labelSelector, "spec.resourceAttributes.labelSelector", labelKey));
+  if (Object.entries(metadata ?? {}).some(([key, value]) => !unlooked.has(key) && value !== undefined && value !== ""))
+    wrong("metadata", show(metadata), namespace === undefined ? "must be empty" : "must be empty except for namespace");
+  if (namespace !== undefined && asked && (asked.namespace ?? "") !== namespace)
+    wrong("spec.resourceAttributes.namespace", show(asked.namespace ?? ""), "must match metadata.namespace");
+  if (namespace !== undefined && path)
+    wrong("spec.nonResourceAttributes", show(path), "disallowed on this kind of request");
+  return problems;
+}
+
+/** Who sends these sends them for nothing. */
+const unlooked = new Set([
+  "namespace",
+  "managedFields",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+]);
+
+const show = (value: unknown): string => JSON.stringify(value);
+const fieldKey = (key: string, at: string): Problem[] => (key ? [] : [requiredValue(`${at}.key`, "must be specified")]);
+const labelKey = (key: string, at: string): Problem[] =>
+  qualifiedName(key).map((problem) => invalidValue(`${at}.key`, show(key), problem));
+
+function selectorProblems(
+  selector: ResourceAttributes["fieldSelector"],
+  at: string,
+  keyProblems: (key: string, at: string) => Problem[],
+): Problem[] {
+  if (!selector) return [];
+  const { rawSelector = "", requirements = [] } = selector;
+  const problems: Problem[] = [];
+  if (rawSelector && requirements.length > 0)
+    problems.push(
+      invalidValue(`${at}.rawSelector`, show(rawSelector), "may not specified at the same time as requirements"),
+    );
+  if (!rawSelector && requirements.length === 0)
+    problems.push(
+      requiredValue(`${at}.requirements`, `when ${at} is specified, requirements or rawSelector is required`),
+    );
+  requirements.forEach(({ key = "", operator, values = [] }, index) => {
+    const here = `${at}.requirements[${index}]`;
+    problems.push(...keyProblems(key, here));
+    if (["In", "NotIn"].includes(operator) && values.length === 0)
+      problems.push(requiredValue(`${here}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
+    if (["Exists", "DoesNotExist"].includes(operator) && values.length > 0)
+      problems.push({
+        reason: "FieldValueForbidden",
+        field: `${here}.values`,
+        message: "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+      });
+  });
+  return problems;
+}
+
 /** Only requirements that narrow are kept; what is not understood is left out, which never grants more. */
 function selectorText(selector: ResourceAttributes["fieldSelector"]): string {
   if (selector?.rawSelector) return selector.rawSelector;
   return (selector?.requirements ?? [])
     .filter(({ operator, values }) => operator === "In" && values?.length === 1)
-    .map(({ key, values }) => `${key}=${values?.[0]}`)
+    .map(({ key = "", values }) => `${key}=${values?.[0]}`)
     .join(",");
 }
 
@@ -148,7 +188,7 @@ export function evaluateRulesReview(
   options: { authorizers: readonly Authorizer[]; self: UserInfo },
 ): RulesReview {
   const namespace = review.spec?.namespace ?? "";
-  if (namespace === "") throw invalid(review.kind, "spec.namespace", "FieldValueRequired", "no namespace on request");
+  if (namespace === "") throw badRequest("no namespace on request");
   const { resourceRules, nonResourceRules, incomplete, evaluationError } = rulesBy(
     options.authorizers,
     options.self,
@@ -210,14 +250,31 @@ export function userInfoOf(user: UserInfo): object {
   };
 }
 
-function invalid(kind: string, field: string, reason: string, why: string): Fault {
-  const group = kind === "TokenReview" ? "authentication.k8s.io" : "authorization.k8s.io";
-  // Of access reviews upstream does not say which kind.
-  const named = kind.endsWith("AccessReview") ? "" : kind;
-  const message = reason === "FieldValueRequired" ? `Required value: ${why}` : `Invalid value: "": ${why}`;
-  return statusFault("invalid", `${named}.${group} "" is invalid: ${field}: ${message}`, {
+interface Problem {
+  readonly reason: string;
+  readonly field: string;
+  readonly message: string;
+}
+
+const invalidValue = (field: string, value: string, why: string): Problem => ({
+  reason: "FieldValueInvalid",
+  field,
+  message: `Invalid value: ${value}: ${why}`,
+});
+const requiredValue = (field: string, why: string): Problem => ({
+  reason: "FieldValueRequired",
+  field,
+  message: `Required value: ${why}`,
+});
+
+/** Of access reviews upstream does not say which kind. */
+function invalidReview(causes: Problem[]): Fault {
+  const group = "authorization.k8s.io";
+  const lines = causes.map(({ field, message }) => `${field}: ${message}`);
+  const text = lines.length === 1 ? lines[0] : `[${lines.join(", ")}]`;
+  return statusFault("invalid", `.${group} "" is invalid: ${text}`, {
     code: 422,
     reason: "Invalid",
-    details: { group, ...(named ? { kind } : {}), causes: [{ reason, message, field }] },
+    details: { group, causes },
   });
 }

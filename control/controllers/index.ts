@@ -50,6 +50,21 @@ export interface ControllerSettings {
   readonly ca: CertificateAndKey;
 }
 
+/** How they sign their events, where that is not how they are called. */
+const eventSources: Readonly<Record<string, string>> = {
+  "kube-scheduler": "default-scheduler",
+  "daemon-set-controller": "daemonset-controller",
+  "disruption-controller": "controllermanager",
+  "endpointslice-controller": "endpoint-slice-controller",
+  "endpointslicemirroring-controller": "endpoint-slice-mirroring-controller",
+  "ephemeral-volume-controller": "ephemeral_volume",
+  "expand-controller": "volume_expand",
+  "generic-garbage-collector": "garbage-collector-controller",
+  "persistent-volume-binder": "persistentvolume-controller",
+};
+
+export const eventSourceOf = (name: string): string => eventSources[name] ?? name;
+
 export function controllers(settings: ControllerSettings): { name: string; create: ControllerFactory }[] {
   return [
     { name: "service-account-controller", create: serviceAccountController },

@@ -62,6 +62,8 @@ export interface Conversion {
   shown(entries: readonly Entry[], call: Call): readonly Entry[] | Promise<readonly Entry[]>;
   /** An object of this version as it is to be stored; owns what it is given. */
   stored(object: KubeObject, call: Call): Promise<KubeObject>;
+  /** An object of this version as another of the same resource shows it; owns what it is given. */
+  inVersion(object: KubeObject, version: string, call: Call): Promise<KubeObject>;
 }
 
 export interface ResourceDefinition {
@@ -88,6 +90,8 @@ export interface ResourceDefinition {
 
   /** Names: what may be called so. DNS subdomain when absent. */
   validateName?(name: string): string[];
+  /** Finalizers need no domain. */
+  readonly takesAnyFinalizer?: boolean;
   /** Fills what the client left out. Runs on everything that is decoded, before admission. */
   defaults?(object: KubeObject): void;
   /** Clears or sets what a client may not choose. */
@@ -95,8 +99,10 @@ export interface ResourceDefinition {
   prepareUpdate?(object: KubeObject, previous: KubeObject, context: PrepareContext): void;
   validate?(object: KubeObject, previous?: KubeObject): FieldErrors;
   /** Checks that must wait for something; run after all others found nothing wrong. */
-  validateLater?(object: KubeObject): Promise<FieldErrors>;
+  validateLater?(object: KubeObject, previous?: KubeObject): Promise<FieldErrors>;
   warnings?(object: KubeObject, previous?: KubeObject): string[];
+  /** Said with every answer: that nobody should use this version any more, and what instead. */
+  readonly deprecation?: string;
 
   /** Counts changes of everything but metadata and status in metadata.generation. */
   readonly hasGeneration?: boolean;
@@ -142,6 +148,8 @@ export interface ResourceDefinition {
   readonly answersDeleted?: boolean;
   /** What happens to dependents when the client does not say. */
   readonly orphansByDefault?: boolean;
+  /** Said of a deletion that does not say what becomes of dependents. */
+  readonly orphanWarning?: string;
   /** The grace period in seconds that a deletion gets; absent for kinds that go at once. */
   graceSeconds?(object: KubeObject, asked: number | undefined): number;
   /** The object stays although nothing in its metadata holds it (namespaces until they are emptied). */

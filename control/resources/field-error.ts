@@ -39,6 +39,13 @@ export const notSupported = (field: string, value: unknown, supported: readonly 
   message: `Unsupported value: ${show(value)}${supported.length > 0 ? `: supported values: ${[...supported].sort().map(quote).join(", ")}` : ""}`,
 });
 
+/** The same where upstream lists what it supports in an order of its own. */
+export const notListed = (field: string, value: unknown, listed: readonly string[]): FieldError => ({
+  type: "FieldValueNotSupported",
+  field,
+  message: `Unsupported value: ${show(value)}: supported values: ${listed.map(quote).join(", ")}`,
+});
+
 export const duplicate = (field: string, value: unknown): FieldError => ({
   type: "FieldValueDuplicate",
   field,
@@ -67,6 +74,12 @@ export const notFoundField = (field: string, value: unknown): FieldError => ({
   type: "FieldValueNotFound",
   field,
   message: `Not found: ${show(value)}`,
+});
+
+export const internalError = (field: string, detail: string): FieldError => ({
+  type: "InternalError",
+  field,
+  message: `Internal error${suffix(detail)}`,
 });
 
 function suffix(detail: string): string {

@@ -30,7 +30,7 @@ export function validateAnnotations(annotations: unknown, field: string): FieldE
 
 function validateOwners(owners: readonly OwnerReference[] | undefined, field: string): FieldErrors {
   const errors: FieldErrors = [];
-  let controllers = 0;
+  const controllers = new Set<string>();
   (owners ?? []).forEach((owner, index) => {
     const at = `${field}[${index}]`;
     if (!owner.apiVersion)
@@ -38,24 +38,32 @@ function validateOwners(owners: readonly OwnerReference[] | undefined, field: st
     if (!owner.kind) errors.push(invalid(`${at}.kind`, owner.kind ?? "", "kind must not be empty"));
     if (!owner.name) errors.push(invalid(`${at}.name`, owner.name ?? "", "name must not be empty"));
     if (!owner.uid) errors.push(invalid(`${at}.uid`, owner.uid ?? "", "uid must not be empty"));
-    if (owner.controller === true) controllers++;
+    if (owner.controller === true)
+      controllers.add(JSON.stringify([owner.apiVersion, owner.kind, owner.name, owner.uid]));
   });
-  if (controllers > 1) errors.push(invalid(field, owners, "Only one reference can have Controller set to true"));
+  if (controllers.size > 1) errors.push(invalid(field, owners, "Only one reference can have Controller set to true"));
   return errors;
 }
 
 const standardFinalizers = ["kubernetes", "orphan", "foregroundDeletion"];
 
-/** The groups that extend the API take any name; everywhere else only the standard ones go without a domain. */
-const anyFinalizer = ["admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"];
+/** These groups take any name; everywhere else only the standard ones go without a domain. */
+const anyFinalizer = [
+  "admissionregistration.k8s.io",
+  "apiextensions.k8s.io",
+  "apiregistration.k8s.io",
+  "coordination.k8s.io",
+  "node.k8s.io",
+  "policy",
+];
 
 function validateFinalizers(
   finalizers: readonly string[] | undefined,
   field: string,
-  { group, isCustom }: MetaRules,
+  { group, isCustom, takesAnyFinalizer }: MetaRules,
 ): FieldErrors {
   const errors: FieldErrors = [];
-  const takesAny = isCustom || anyFinalizer.includes(group);
+  const takesAny = isCustom || takesAnyFinalizer || anyFinalizer.includes(group);
   (finalizers ?? []).forEach((finalizer, index) => {
     for (const problem of qualifiedName(finalizer)) errors.push(invalid(field, finalizer, problem));
     if (!takesAny && !finalizer.includes("/") && !standardFinalizers.includes(finalizer))
@@ -73,6 +81,7 @@ interface MetaRules {
   readonly group: string;
   readonly namespaced: boolean;
   readonly isCustom?: boolean;
+  readonly takesAnyFinalizer?: boolean;
 }
 
 /** All of the metadata but the name, whose format depends on the kind. */

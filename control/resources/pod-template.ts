@@ -65,6 +65,11 @@ export function validateWorkload(
   if (!template) return errors;
   // Of stateful sets upstream looks at no more of the template: what is wrong with it shows when its pods are made.
   if (kind !== "StatefulSet") errors.push(...validateTemplate(template, "spec.template"));
+  else
+    errors.push(
+      ...validateLabels(template.metadata?.labels, "spec.template.labels"),
+      ...validateAnnotations(template.metadata?.annotations, "spec.template.annotations"),
+    );
   const { restartPolicy, activeDeadlineSeconds } = template.spec ?? {};
   if (restartPolicy !== undefined && restartPolicy !== "Always")
     errors.push(notSupported("spec.template.spec.restartPolicy", restartPolicy, ["Always"]));

@@ -61,6 +61,11 @@ const kinds: Record<string, Row[]> = {
     ],
   ],
   [`${admission}/validatingadmissionpolicies`]: [
+    [policy({ paramKind: {} }), "spec.paramKind.apiVersion: Required value"],
+    [
+      policy({ matchConstraints: { resourceRules: [{ ...rule, resourceNames: ["x", "x"] }] } }),
+      'spec.matchConstraints.resourceRules[0].resourceNames[1]: Duplicate value: "x"',
+    ],
     [policy({ variables: [{ name: "v", expression: "1" }] })],
     [
       policy({ validations: [{ expression: "true", reason: "Mood" }] }),
@@ -93,7 +98,40 @@ const kinds: Record<string, Row[]> = {
       'spec.paramRef.parameterNotFoundAction: Unsupported value: "Cry"',
     ],
   ],
+  [`${storage}/namespaces/default/csistoragecapacities`]: [
+    [{ storageClassName: "A b" }, 'storageClassName: Invalid value: "A b": a lowercase RFC 1123 subdomain'],
+    [
+      { storageClassName: "c", nodeTopology: { matchLabels: { a: "-" } } },
+      'nodeTopology.matchLabels: Invalid value: "-"',
+    ],
+  ],
+  [`${admission}/mutatingwebhookconfigurations`]: [
+    [
+      webhook({ reinvocationPolicy: "Often" }),
+      'webhooks[0].reinvocationPolicy: Unsupported value: "Often": supported values: "IfNeeded", "Never"',
+    ],
+  ],
+  "/api/v1/namespaces/default/events": [
+    [{ involvedObject: { namespace: "other" } }, 'involvedObject.namespace: Invalid value: "other"'],
+    [
+      {
+        involvedObject: {},
+        eventTime: "2026-01-01T00:00:00.000000Z",
+        reportingComponent: "c",
+        reason: "r",
+        action: "a",
+      },
+      "reportingInstance: Required value",
+    ],
+  ],
+  "/apis/events.k8s.io/v1/namespaces/default/events": [
+    [{}, "eventTime: Required value"],
+    [{ type: "Odd" }, 'type: Invalid value: "": has invalid value: Odd'],
+    [{ deprecatedCount: 1 }, 'count: Invalid value: "": needs to be unset'],
+    [{ series: { count: 1 } }, 'series.count: Invalid value: "": should be at least 2'],
+  ],
   [`${storage}/storageclasses`]: [
+    [{ provisioner: "p", allowedTopologies: [{}] }, 'allowedTopologies[0].matchLabelExpressions: Duplicate value: ""'],
     [{ provisioner: "a.b/c", allowedTopologies: [topology] }],
     [{ provisioner: "-x" }, 'provisioner: Invalid value: "-x"'],
     [
@@ -145,6 +183,10 @@ const kinds: Record<string, Row[]> = {
     [ingressClass({ namespace: "d" }), "spec.parameters.namespace: Forbidden: `parameters.scope` is set to 'Cluster'"],
   ],
   [`${rbac}/clusterroles`]: [
+    [
+      { rules: [{ verbs: ["get"], nonResourceURLs: ["/x"], resources: ["pods"] }] },
+      'rules[0].nonResourceURLs: Invalid value: []string{"/x"}: rules cannot apply to both regular resources and non-resource URLs',
+    ],
     [{ aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: "b" } }] } }],
     [{ aggregationRule: {} }, "aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector"],
   ],
@@ -165,6 +207,20 @@ const kinds: Record<string, Row[]> = {
     [runtime({ tolerations: [{}] }), "scheduling.tolerations.tolerations[0].operator: Invalid value"],
   ],
   "/api/v1/persistentvolumes": [
+    [volume({ volumeMode: "" }), 'spec.volumeMode: Unsupported value: "": supported values: "Block", "Filesystem"'],
+    [volume({ flexVolume: {} }), "spec.flexVolume.driver: Required value"],
+    [
+      volume({ hostPath: null, csi: { driver: "d", volumeHandle: "h", nodeExpandSecretRef: { name: "A" } } }),
+      "spec.csi.nodeExpandSecretRef.namespace: Required value",
+    ],
+    [
+      volume({ hostPath: null, iscsi: { targetPortal: "p", iqn: "x" } }),
+      'spec.iscsi.iqn: Invalid value: "x": must be valid format',
+    ],
+    [
+      volume({ hostPath: null, glusterfs: { endpoints: "e", path: "p", endpointsNamespace: "" } }),
+      'spec.glusterfs.endpointsNamespace: Invalid value: "": if the endpointnamespace is set, it must be a valid namespace name',
+    ],
     [volume({ nodeAffinity: { required: { nodeSelectorTerms: [{}] } } })],
     [volume({ hostPath: { path: "/a", type: "Moon" } }), 'spec.hostPath.type: Unsupported value: "Moon"'],
     [

@@ -95,7 +95,7 @@ const policies: Row[] = [
   [
     "a type",
     { policyTypes: ["Sideways"] },
-    'spec.policyTypes[0]: Unsupported value: "Sideways": supported values: "Egress", "Ingress"',
+    'spec.policyTypes[0]: Unsupported value: "Sideways": supported values: "Ingress", "Egress"',
   ],
 ];
 
@@ -144,7 +144,7 @@ const sets: Row[] = [
   [
     "claims",
     workload({ persistentVolumeClaimRetentionPolicy: { whenScaled: "Eat" } }),
-    'spec.persistentVolumeClaimRetentionPolicy.whenScaled: Unsupported value: "Eat": supported values: "Delete", "Retain"',
+    'spec.persistentVolumeClaimRetentionPolicy.whenScaled: Unsupported value: "Eat": supported values: "Retain", "Delete"',
   ],
   [
     "a start",

@@ -80,13 +80,70 @@ const podRows: [name: string, spec: Json, says: string][] = [
   ],
   [
     "iscsi",
-    volume({ iscsi: { targetPortal: "", iqn: "x", lun: 300 } }),
+    volume({ iscsi: { targetPortal: "", iqn: "iqn.2020-01.com.example:a", lun: 300 } }),
     "[spec.volumes[0].iscsi.targetPortal: Required value, spec.volumes[0].iscsi.lun: Invalid value: 300: must be between 0 and 255, inclusive]",
   ],
   [
     "emptyDir below zero",
     volume({ emptyDir: { sizeLimit: "-1" } }),
     "spec.volumes[0].emptyDir.sizeLimit: Forbidden: SizeLimit field must be a valid resource quantity",
+  ],
+  [
+    "an iscsi name",
+    volume({ iscsi: { targetPortal: "p", iqn: "x", chapAuthSession: true, initiatorName: "iqn.x" } }),
+    '[spec.volumes[0].iscsi.iqn: Invalid value: "x": must be valid format starting with iqn, eui, or naa, spec.volumes[0].iscsi.secretRef: Required value, spec.volumes[0].iscsi.initiatorname: Invalid value: "iqn.x": must be valid format]',
+  ],
+  [
+    "a flocker",
+    volume({ flocker: { datasetName: "a/b", datasetUUID: "u" } }),
+    '[spec.volumes[0].flocker: Invalid value: "resource": datasetName and datasetUUID can not be specified simultaneously, spec.volumes[0].flocker.datasetName: Invalid value: "a/b": must not contain \'/\']',
+  ],
+  [
+    "a fibre channel",
+    volume({ fc: { targetWWNs: ["a"], wwids: ["b"] } }),
+    '[spec.volumes[0].fc.targetWWNs: Invalid value: []string{"a"}: targetWWNs and wwids can not be specified simultaneously, spec.volumes[0].fc.lun: Required value: lun is required if targetWWNs is specified]',
+  ],
+  [
+    "an azure disk",
+    volume({ azureDisk: { diskName: "n", diskURI: "u", kind: "Managed", cachingMode: "x" } }),
+    '[spec.volumes[0].azureDisk.cachingMode: Unsupported value: "x": supported values: "None", "ReadOnly", "ReadWrite", spec.volumes[0].azureDisk.diskURI: Unsupported value: "u": supported values: "/subscriptions/',
+  ],
+  [
+    "a partition",
+    volume({ gcePersistentDisk: { pdName: "n", partition: 256 } }),
+    "spec.volumes[0].persistentDisk.partition: Invalid value: 256: must be between 1 and 255, inclusive",
+  ],
+  [
+    "quobyte",
+    volume({ quobyte: { registry: "r", volume: "v" } }),
+    'spec.volumes[0].quobyte.registry: Invalid value: "r": must be a host:port pair or multiple pairs separated by commas',
+  ],
+  [
+    "storageos",
+    volume({ storageos: { volumeNamespace: "n", secretRef: {} } }),
+    "[spec.volumes[0].storageos.volumeName: Required value, spec.volumes[0].storageos.secretRef.name: Required value]",
+  ],
+  [
+    "the secret of a driver",
+    volume({ csi: { driver: "d", nodePublishSecretRef: {} } }),
+    "spec.volumes[0].csi.nodePublishSecretRef.name: Required value",
+  ],
+  [
+    "the name of a claim to come",
+    volume({
+      ephemeral: {
+        volumeClaimTemplate: {
+          metadata: { name: "n" },
+          spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1" } } },
+        },
+      },
+    }),
+    "spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.name: Forbidden: cannot be set",
+  ],
+  [
+    "no propagation",
+    container({ volumeMounts: [{ name: "v", mountPath: "/v", mountPropagation: "" }] }),
+    'mountPropagation: Unsupported value: ""',
   ],
   ["rbd", volume({ rbd: { monitors: [], image: "i" } }), "spec.volumes[0].rbd.monitors: Required value"],
   [

@@ -3,12 +3,20 @@
 
 import * as check from "../../plugins/kit/config-check.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
-import { isPolicy, profileFromPolicy } from "./policy.ts";
+import type { QueueSortPlugin } from "../../plugins/kit/scheduling.ts";
+import { configurationFromPolicy, isPolicy } from "./policy.ts";
+import { extendersFrom, extendersShape } from "./extender-config.ts";
+import type { Extender } from "./extender.ts";
 import { type Available, defaultProfile, type Profile } from "./profile.ts";
 import { profileShape, profilesFrom } from "./profiles.ts";
+import { queueSortOf } from "./queue-order.ts";
 
 export interface SchedulerConfiguration {
   readonly profiles: readonly Profile[];
+  /** Programs elsewhere that are asked too, in this order. */
+  readonly extenders?: readonly Extender[];
+  /** Which waiting pod comes first; by priority and age when absent. */
+  readonly queueSort?: QueueSortPlugin;
   /** How long a pod that was refused waits at first, and at most. */
   readonly initialBackoffMs?: number;
   readonly maxBackoffMs?: number;
@@ -34,19 +42,24 @@ const shape = {
   percentageOfNodesToScore: percentage,
   podInitialBackoffSeconds: seconds,
   podMaxBackoffSeconds: seconds,
+  extenders: extendersShape,
   ...ofAProcess,
 };
 
 /** Without a document there is a single profile of everything; Fault `invalid` names what is wrong in one. */
 export function configurationFrom(raw: unknown, available: Available, where: string): SchedulerConfiguration {
   if (raw === undefined) return { profiles: [defaultProfile(available)] };
-  if (isPolicy(raw)) return { profiles: [profileFromPolicy(raw, available, where)] };
+  if (isPolicy(raw)) return configurationFromPolicy(raw, available, where);
   const { profiles, percentageOfNodesToScore, ...config } = check.checkSettings(raw, shape, where);
   const { podInitialBackoffSeconds: initial, podMaxBackoffSeconds: most } = config;
   if ((initial ?? 1) > (most ?? 10))
     throw new Fault("invalid", `${where}.podMaxBackoffSeconds must be at least podInitialBackoffSeconds`);
+  const { extenders, ignoredResources } = extendersFrom(config.extenders, `${where}.extenders`);
+  const queueSort = queueSortOf(profiles ?? [], available, where);
   return {
-    profiles: profilesFrom(profiles ?? [{}], { available, where, percentageOfNodesToScore }),
+    profiles: profilesFrom(profiles ?? [{}], { available, where, percentageOfNodesToScore, ignoredResources }),
+    ...(extenders.length === 0 ? {} : { extenders }),
+    ...(queueSort ? { queueSort } : {}),
     ...(initial === undefined ? {} : { initialBackoffMs: initial * 1000 }),
     ...(most === undefined ? {} : { maxBackoffMs: most * 1000 }),
   };

@@ -7,9 +7,11 @@ import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
 import { availablePlugins, node, pod, snapshot } from "../../test/harness/scheduling.ts";
 import { decide } from "./decide.ts";
 import { configurationFrom } from "./configuration.ts";
+import type { Profile } from "./profile.ts";
 
 interface NodeCase {
   cpu: number;
+  gpu: number;
   zone: string | undefined;
   disk: string | undefined;
   taint: { key: string; effect: string } | undefined;
@@ -17,6 +19,7 @@ interface NodeCase {
 }
 interface PodCase {
   cpu: number;
+  gpu: number;
   app: string;
   port: number | undefined;
   disk: string | undefined;
@@ -30,8 +33,25 @@ interface Placed {
   readonly of: PodCase;
   readonly at: number;
 }
+/** What a profile tells its plugins. */
+interface Rules {
+  strategy: "LeastAllocated" | "MostAllocated" | "RequestedToCapacityRatio";
+  cpuWeight: number;
+  memoryWeight: number;
+  gpuWeight: number;
+  /** How a node is liked when it is empty, half full and full, from 0 to 10. */
+  shape: [number, number, number];
+  ignoresGpu: "by name" | "by group" | undefined;
+  requiresDisk: string | undefined;
+  prefersDisk: string | undefined;
+  hardWeight: number;
+  ignoresOthers: boolean;
+  /** How pods of the service are spread that do not say it themselves. */
+  spread: { key: string; maxSkew: number } | undefined;
+}
 
 const zone = "zone";
+const gpu = "example.dev/gpu";
 const host = "kubernetes.io/hostname";
 const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 2 });
 const apps = fc.constantFrom("a", "b");
@@ -40,6 +60,7 @@ const disks = fc.constantFrom("ssd", "hdd");
 const taints = fc.constantFrom("red", "blue");
 const nodeCase: fc.Arbitrary<NodeCase> = fc.record({
   cpu: fc.integer({ min: 1, max: 4 }),
+  gpu: fc.integer({ min: 0, max: 3 }),
   zone: fc.option(fc.constantFrom("x", "y", "z"), { nil: undefined, freq: 8 }),
   disk: maybe(disks),
   taint: maybe(fc.record({ key: taints, effect: fc.constantFrom("NoSchedule", "PreferNoSchedule", "NoExecute") })),
@@ -47,6 +68,7 @@ const nodeCase: fc.Arbitrary<NodeCase> = fc.record({
 });
 const podCase: fc.Arbitrary<PodCase> = fc.record({
   cpu: fc.integer({ min: 0, max: 2 }),
+  gpu: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 2 }) }),
   app: apps,
   port: maybe(fc.constantFrom(80, 443)),
   disk: fc.option(disks, { nil: undefined, freq: 1 }),
@@ -54,6 +76,22 @@ const podCase: fc.Arbitrary<PodCase> = fc.record({
   tolerates: maybe(taints),
   avoids: maybe(fc.record({ app: apps, key: keys })),
   follows: maybe(fc.record({ app: apps, key: keys })),
+  spread: maybe(fc.record({ key: keys, maxSkew: fc.integer({ min: 1, max: 2 }) })),
+});
+
+const weights = fc.integer({ min: 1, max: 3 });
+const points = fc.integer({ min: 0, max: 10 });
+const rulesCase: fc.Arbitrary<Rules> = fc.record({
+  strategy: fc.constantFrom("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"),
+  cpuWeight: weights,
+  memoryWeight: weights,
+  gpuWeight: weights,
+  shape: fc.tuple(points, points, points),
+  ignoresGpu: maybe(fc.constantFrom("by name", "by group")),
+  requiresDisk: fc.option(disks, { nil: undefined, freq: 1 }),
+  prefersDisk: maybe(disks),
+  hardWeight: fc.integer({ min: 0, max: 3 }),
+  ignoresOthers: fc.boolean(),
   spread: maybe(fc.record({ key: keys, maxSkew: fc.integer({ min: 1, max: 2 }) })),
 });
 
@@ -66,7 +104,7 @@ const required = (term: { app: string; key: string }) => ({
 function asNode(of: NodeCase, index: number): Node {
   const labels = { ...(of.zone ? { [zone]: of.zone } : {}), ...(of.disk ? { disk: of.disk } : {}) };
   const spec = { unschedulable: of.cordoned, ...(of.taint ? { taints: [of.taint] } : {}) };
-  return node(`n${index}`, labels, { spec, allocatable: { cpu: String(of.cpu) } });
+  return node(`n${index}`, labels, { spec, allocatable: { cpu: String(of.cpu), [gpu]: String(of.gpu) } });
 }
 
 function asPod(of: PodCase, name: string): Pod {
@@ -76,7 +114,9 @@ function asPod(of: PodCase, name: string): Pod {
       {
         name: "c",
         image: "i",
-        ...(of.cpu ? { resources: { requests: { cpu: String(of.cpu) } } } : {}),
+        resources: {
+          requests: { ...(of.cpu ? { cpu: String(of.cpu) } : {}), ...(of.gpu ? { [gpu]: String(of.gpu) } : {}) },
+        },
         ...(of.port ? { ports: [{ containerPort: of.port, hostPort: of.port }] } : {}),
       },
     ],
@@ -114,9 +154,21 @@ function sharesDomain(nodes: readonly NodeCase[], a: number, b: number, key: str
   return domain !== undefined && domain === domainOf(nodes, b, key);
 }
 
+/** The pods of app "a" have a service, and so belong together. */
+const service = { metadata: { namespace: "default", name: "a" }, spec: { selector: { app: "a" } } };
+
+interface Situation {
+  readonly nodes: readonly NodeCase[];
+  readonly placed: readonly Placed[];
+  readonly rules: Rules;
+}
+
 /** Whether the pod may be on the node, by reading each rule literally. */
-function isAllowed(of: PodCase, at: number, nodes: readonly NodeCase[], placed: readonly Placed[]): boolean {
+function isAllowed(of: PodCase, at: number, { nodes, placed, rules }: Situation): boolean {
   const here = nodes[at] as NodeCase;
+  if (rules.requiresDisk && here.disk !== rules.requiresDisk) return false;
+  const gpus = placed.filter((other) => other.at === at).reduce((sum, other) => sum + other.of.gpu, of.gpu);
+  if (of.gpu > 0 && !rules.ignoresGpu && gpus > here.gpu) return false;
   const beside = placed.filter((other) => other.at === at);
   if (here.cordoned) return false;
   if (beside.reduce((sum, other) => sum + other.of.cpu, of.cpu) > here.cpu && of.cpu > 0) return false;
@@ -135,12 +187,13 @@ function isAllowed(of: PodCase, at: number, nodes: readonly NodeCase[], placed: 
     const isFirstOfItsKind = leaders.length === 0 && of.app === app;
     if (!isFirstOfItsKind && !leaders.some((other) => sharesDomain(nodes, at, other.at, key))) return false;
   }
-  return isEven(of, at, nodes, placed);
+  return isEven(of, at, { nodes, placed, rules });
 }
 
-function isEven(of: PodCase, at: number, nodes: readonly NodeCase[], placed: readonly Placed[]): boolean {
-  if (!of.spread) return true;
-  const { key, maxSkew } = of.spread;
+function isEven(of: PodCase, at: number, { nodes, placed, rules }: Situation): boolean {
+  const spread = of.spread ?? (of.app === "a" ? rules.spread : undefined);
+  if (!spread) return true;
+  const { key, maxSkew } = spread;
   const own = domainOf(nodes, at, key);
   if (own === undefined) return false;
   // Nodes that the pod's own selector rules out do not count.
@@ -153,58 +206,168 @@ function isEven(of: PodCase, at: number, nodes: readonly NodeCase[], placed: rea
   return pods(own) + 1 - Math.min(...[...domains].map(pods)) <= maxSkew;
 }
 
-/** Free CPU after taking the pod (weight 1), the preferred disk (2), and few soft taints (3). */
-function scoreOf(
-  of: PodCase,
-  at: number,
-  fits: readonly number[],
-  nodes: readonly NodeCase[],
-  placed: readonly Placed[],
-) {
-  const gib = 1024 ** 3;
+/** What one resource is worth when this much of so much would be used. */
+function worth({ strategy, shape }: Rules, used: number, most: number): number {
+  const percent = used > most ? 100 : Math.floor((used * 100) / most);
+  if (strategy === "LeastAllocated") return used > most ? 0 : Math.floor(((most - used) * 100) / most);
+  if (strategy === "MostAllocated") return percent;
+  const [empty, half, full] = shape.map((point) => point * 10) as [number, number, number];
+  return percent <= 50
+    ? empty + Math.trunc(((half - empty) * percent) / 50)
+    : half + Math.trunc(((full - half) * (percent - 50)) / 50);
+}
+
+/** How full the node would be, by the rules' strategy and weights. */
+function fullness(of: PodCase, at: number, { nodes, placed, rules }: Situation): number {
   const here = nodes[at] as NodeCase;
   const all = [...placed.filter((other) => other.at === at).map((other) => other.of), of];
-  // A container that asks for none counts for 100m and 200 MiB.
-  const cpu = all.reduce((sum, one) => sum + (one.cpu * 1000 || 100), 0);
-  const share = Math.min(1, cpu / (here.cpu * 1000));
-  const memoryShare = Math.min(1, (all.length * 200 * 1024 ** 2) / (4 * gib));
-  const free = Math.floor((Math.floor((1 - share) * 100) + Math.floor((1 - memoryShare) * 100)) / 2);
-  const likes = of.prefersDisk && here.disk === of.prefersDisk ? 100 : 0;
+  const judged = [
+    // A container that asks for none counts for 100m and 200 MiB.
+    {
+      used: all.reduce((sum, one) => sum + (one.cpu * 1000 || 100), 0),
+      most: here.cpu * 1000,
+      weight: rules.cpuWeight,
+    },
+    { used: all.length * 200 * 1024 ** 2, most: 4 * 1024 ** 3, weight: rules.memoryWeight },
+    // What the pod does not ask for, or the node does not have, does not count.
+    ...(of.gpu > 0 && here.gpu > 0
+      ? [{ used: all.reduce((sum, one) => sum + one.gpu, 0), most: here.gpu, weight: rules.gpuWeight }]
+      : []),
+  ].map(({ used, most, weight }) => ({ points: worth(rules, used, most), weight }));
+  const isShaped = rules.strategy === "RequestedToCapacityRatio";
+  const counted = isShaped ? judged.filter((one) => one.points > 0) : judged;
+  const weight = counted.reduce((sum, one) => sum + one.weight, 0);
+  const mean = counted.reduce((sum, one) => sum + one.points * one.weight, 0) / weight;
+  return weight === 0 ? 0 : isShaped ? Math.round(mean) : Math.floor(mean);
+}
+
+/** How much the pods that are there, by what they follow, would have the pod near. */
+function pull(of: PodCase, at: number, { nodes, placed, rules }: Situation): number {
+  // No pod here prefers another: with this rule nobody is asked.
+  if (rules.ignoresOthers) return 0;
+  return placed.reduce((sum, { of: other, at: where }) => {
+    const { follows } = other;
+    const isWanted = follows?.app === of.app && sharesDomain(nodes, at, where, follows.key);
+    return sum + (isWanted ? rules.hardWeight : 0);
+  }, 0);
+}
+
+/** Fullness (weight 1), disks that the pod and the profile prefer (2), nearness (2), and few soft taints (3). */
+function scoreOf(of: PodCase, at: number, fits: readonly number[], situation: Situation) {
+  const { nodes, rules } = situation;
+  const liked = (index: number) =>
+    [of.prefersDisk, rules.prefersDisk].filter((disk) => disk && nodes[index]?.disk === disk).length * 10;
+  const most = Math.max(...fits.map(liked));
+  const likes = most === 0 ? 0 : Math.floor((liked(at) * 100) / most);
+  const pulls = fits.map((index) => pull(of, index, situation));
+  const range = Math.max(...pulls) - Math.min(...pulls);
+  const nearness = range === 0 ? 0 : Math.floor((100 * (pull(of, at, situation) - Math.min(...pulls))) / range);
   const isTainted = (index: number) => {
     const taint = nodes[index]?.taint;
     return taint?.effect === "PreferNoSchedule" && taint.key !== of.tolerates;
   };
   // All are scored against the most tainted; where none is, all are best.
   const clean = fits.some(isTainted) && isTainted(at) ? 0 : 100;
-  return free + 2 * likes + 3 * clean;
+  return fullness(of, at, situation) + 2 * likes + 2 * nearness + 3 * clean;
 }
 
 const available = await availablePlugins();
 const enabled = [
-  { name: "LeastAllocated", weight: 1 },
+  { name: "NodeResourcesFit", weight: 1 },
   { name: "NodeAffinity", weight: 2 },
+  { name: "InterPodAffinity", weight: 2 },
   { name: "TaintToleration", weight: 3 },
 ];
-const [profile] = configurationFrom(
-  { profiles: [{ plugins: { score: { disabled: [{ name: "*" }], enabled } } }] },
-  available,
-  "test",
-).profiles;
+
+const diskTerm = (disk: string) => ({ matchExpressions: [{ key: "disk", operator: "In", values: [disk] }] });
+
+/** The rules as a configuration says them. */
+function profileOf(rules: Rules): Profile {
+  const [empty, half, full] = rules.shape;
+  const shape = [
+    { utilization: 0, score: empty },
+    { utilization: 50, score: half },
+    { utilization: 100, score: full },
+  ];
+  const isShaped = rules.strategy === "RequestedToCapacityRatio";
+  const pluginConfig = [
+    {
+      name: "NodeResourcesFit",
+      args: {
+        ...(rules.ignoresGpu === "by name" ? { ignoredResources: [gpu] } : {}),
+        ...(rules.ignoresGpu === "by group" ? { ignoredResourceGroups: ["example.dev"] } : {}),
+        scoringStrategy: {
+          type: rules.strategy,
+          resources: [
+            { name: "cpu", weight: rules.cpuWeight },
+            { name: "memory", weight: rules.memoryWeight },
+            { name: gpu, weight: rules.gpuWeight },
+          ],
+          ...(isShaped ? { requestedToCapacityRatio: { shape } } : {}),
+        },
+      },
+    },
+    {
+      name: "NodeAffinity",
+      args: {
+        addedAffinity: {
+          ...(rules.requiresDisk
+            ? {
+                requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [diskTerm(rules.requiresDisk)] },
+              }
+            : {}),
+          ...(rules.prefersDisk
+            ? {
+                preferredDuringSchedulingIgnoredDuringExecution: [
+                  { weight: 10, preference: diskTerm(rules.prefersDisk) },
+                ],
+              }
+            : {}),
+        },
+      },
+    },
+    {
+      name: "InterPodAffinity",
+      args: { hardPodAffinityWeight: rules.hardWeight, ignorePreferredTermsOfExistingPods: rules.ignoresOthers },
+    },
+    {
+      name: "PodTopologySpread",
+      args: {
+        defaultingType: "List",
+        defaultConstraints: rules.spread
+          ? [
+              {
+                maxSkew: rules.spread.maxSkew,
+                topologyKey: rules.spread.key,
+                whenUnsatisfiable: "DoNotSchedule",
+              },
+            ]
+          : [],
+      },
+    },
+  ];
+  const profiles = [{ plugins: { score: { disabled: [{ name: "*" }], enabled } }, pluginConfig }];
+  const [profile] = configurationFrom({ profiles }, available, "test").profiles;
+  if (!profile) throw new Error("no profile");
+  return profile;
+}
 
 t.test("decide() breaks no constraint and takes the best score, as a brute-force reference sees it", async (t) => {
-  if (!profile) return t.fail("no profile");
   let placedCount = 0;
   let refusedCount = 0;
   fc.assert(
     fc.property(
       fc.array(nodeCase, { minLength: 1, maxLength: 6 }),
       fc.array(podCase, { minLength: 1, maxLength: 12 }),
+      rulesCase,
       fc.nat(5),
-      (nodes, pods, startAt) => {
-        const cluster = snapshot(nodes.map(asNode));
+      (nodes, pods, rules, startAt) => {
+        const profile = profileOf(rules);
+        const cluster = snapshot(nodes.map(asNode), [], { services: [service] });
         const placed: Placed[] = [];
+        const situation = { nodes, placed, rules };
         for (const [index, of] of pods.entries()) {
-          const fits = nodes.map((_, at) => at).filter((at) => isAllowed(of, at, nodes, placed));
+          const fits = nodes.map((_, at) => at).filter((at) => isAllowed(of, at, situation));
           const wanted = asPod(of, `p${index}`);
           const decision = decide(wanted, cluster, profile, { startAt, random: () => 0.5 });
           if ("fitError" in decision) {
@@ -214,7 +377,7 @@ t.test("decide() breaks no constraint and takes the best score, as a brute-force
           }
           const at = Number(decision.node.name.slice(1));
           if (!fits.includes(at)) throw new Error(`n${at} breaks a constraint; right would be n${fits}`);
-          const scores = new Map(fits.map((each) => [each, scoreOf(of, each, fits, nodes, placed)]));
+          const scores = new Map(fits.map((each) => [each, scoreOf(of, each, fits, situation)]));
           const best = Math.max(...scores.values());
           if (scores.get(at) !== best) throw new Error(`n${at} has ${scores.get(at)}, the best is ${best}`);
           cluster.assume(wanted, decision.node.name);
@@ -223,7 +386,7 @@ t.test("decide() breaks no constraint and takes the best score, as a brute-force
         }
       },
     ),
-    { numRuns: 400 },
+    { numRuns: 600 },
   );
   t.ok(placedCount > 100 && refusedCount > 100, "both happen often");
 });

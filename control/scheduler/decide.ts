@@ -2,7 +2,7 @@
 
 import type { Pod } from "../../plugins/kit/objects/types.ts";
 import { type ClusterView, type FilterPlugin, type NodeView, Rejection, skip } from "../../plugins/kit/scheduling.ts";
-import type { FitError } from "./fit-error.ts";
+import { type FitError, Refusals } from "./fit-error.ts";
 import type { Profile } from "./profile.ts";
 
 export type Decision = { readonly node: NodeView; readonly feasible: number } | { readonly fitError: FitError };
@@ -47,50 +47,52 @@ export function prepareFilters(
   return prepared;
 }
 
+/** The nodes that fit, and why the others do not. */
+export interface Feasible {
+  readonly nodes: readonly NodeView[];
+  readonly refusals: Refusals;
+  /** How many nodes were asked. */
+  readonly lookedAt: number;
+}
+
+/** `enough` is how many nodes that fit will do; as many as the profile says when absent. */
+export function findFeasible(
+  pod: Pod,
+  cluster: ClusterView,
+  profile: Profile,
+  { startAt, first, enough: asked }: Pick<DecideOptions, "startAt" | "first"> & { readonly enough?: number },
+): Feasible {
+  const nodes = cluster.nodes;
+  const refusals = new Refusals(nodes.length);
+  const prepared = prepareFilters(pod, cluster, profile.filters);
+  if (!Array.isArray(prepared)) {
+    refusals.rejectAll(prepared.rejectedBy, prepared.reason, nodes);
+    return { nodes: [], refusals, lookedAt: 0 };
+  }
+  const promised = first === undefined ? undefined : cluster.nodeNamed(first);
+  if (promised && !firstRefusal(pod, promised, prepared)) return { nodes: [promised], refusals, lookedAt: 0 };
+  const enough =
+    asked ?? (profile.scores.length === 0 ? 1 : enoughNodes(nodes.length, profile.percentageOfNodesToScore));
+  const feasible: NodeView[] = [];
+  let lookedAt = 0;
+  while (lookedAt < nodes.length && feasible.length < enough) {
+    const node = nodes[(startAt + lookedAt++) % nodes.length] as NodeView;
+    const refusal = firstRefusal(pod, node, prepared);
+    if (refusal) refusals.add(node.name, refusal);
+    else feasible.push(node);
+  }
+  return { nodes: feasible, refusals, lookedAt };
+}
+
 export function decide(
   pod: Pod,
   cluster: ClusterView,
   profile: Profile,
   options: DecideOptions,
 ): Decision & { lookedAt: number } {
-  const nodes = cluster.nodes;
-  const prepared = prepareFilters(pod, cluster, profile.filters);
-  if (!Array.isArray(prepared)) {
-    return {
-      lookedAt: 0,
-      fitError: {
-        nodeCount: nodes.length,
-        countByReason: new Map(),
-        plugins: new Set([prepared.rejectedBy]),
-        finalNodes: new Set(nodes.map((node) => node.name)),
-        rejection: prepared.reason,
-      },
-    };
-  }
-  const promised = options.first === undefined ? undefined : cluster.nodeNamed(options.first);
-  if (promised && !firstRefusal(pod, promised, prepared)) return { lookedAt: 0, node: promised, feasible: 1 };
-  const enough = profile.scores.length === 0 ? 1 : enoughNodes(nodes.length, profile.percentageOfNodesToScore);
-  const feasible: NodeView[] = [];
-  const countByReason = new Map<string, number>();
-  const plugins = new Set<string>();
-  const finalNodes = new Set<string>();
-  let lookedAt = 0;
-  while (lookedAt < nodes.length && feasible.length < enough) {
-    const node = nodes[(options.startAt + lookedAt++) % nodes.length] as NodeView;
-    const refusal = firstRefusal(pod, node, prepared);
-    if (!refusal) {
-      feasible.push(node);
-      continue;
-    }
-    plugins.add(refusal.plugin);
-    if (refusal.final) finalNodes.add(node.name);
-    for (const reason of refusal.reasons) countByReason.set(reason, (countByReason.get(reason) ?? 0) + 1);
-  }
-  if (feasible.length === 0)
-    return { lookedAt, fitError: { nodeCount: nodes.length, countByReason, plugins, finalNodes } };
-  const node =
-    feasible.length === 1 ? (feasible[0] as NodeView) : best(pod, cluster, profile, feasible, options.random);
-  return { lookedAt, node, feasible: feasible.length };
+  const { nodes, refusals, lookedAt } = findFeasible(pod, cluster, profile, options);
+  if (nodes.length === 0) return { lookedAt, fitError: refusals };
+  return { lookedAt, node: chooseNode(pod, cluster, profile, nodes, options), feasible: nodes.length };
 }
 
 export function firstRefusal(
@@ -105,14 +107,19 @@ export function firstRefusal(
   return undefined;
 }
 
-function best(
+/** The best of the nodes that fit; `extra` are points from elsewhere, by node. */
+export function chooseNode(
   pod: Pod,
   cluster: ClusterView,
   profile: Profile,
   feasible: readonly NodeView[],
-  random: () => number,
+  { random, extra }: Pick<DecideOptions, "random"> & { readonly extra?: ReadonlyMap<string, number> },
 ): NodeView {
+  if (feasible.length === 1) return feasible[0] as NodeView;
   const totals = totalScores(pod, cluster, profile, feasible);
+  if (extra)
+    for (const [index, { name }] of feasible.entries())
+      totals[index] = (totals[index] as number) + (extra.get(name) ?? 0);
   let winner = 0;
   let equals = 1;
   for (let index = 1; index < totals.length; index++) {

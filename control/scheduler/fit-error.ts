@@ -12,6 +12,31 @@ export interface FitError {
   readonly rejection?: string;
 }
 
+/** Collects why nodes do not do. */
+export class Refusals implements FitError {
+  readonly nodeCount: number;
+  readonly countByReason = new Map<string, number>();
+  readonly plugins = new Set<string>();
+  readonly finalNodes = new Set<string>();
+  rejection?: string;
+
+  constructor(nodeCount: number) {
+    this.nodeCount = nodeCount;
+  }
+
+  add(nodeName: string, refusal: { plugin: string; reasons: readonly string[]; final: boolean }): void {
+    this.plugins.add(refusal.plugin);
+    if (refusal.final) this.finalNodes.add(nodeName);
+    for (const reason of refusal.reasons) this.countByReason.set(reason, (this.countByReason.get(reason) ?? 0) + 1);
+  }
+
+  rejectAll(plugin: string, reason: string, nodes: readonly { readonly name: string }[]): void {
+    this.plugins.add(plugin);
+    this.rejection = reason;
+    for (const { name } of nodes) this.finalNodes.add(name);
+  }
+}
+
 export function describeFit(error: Pick<FitError, "nodeCount" | "countByReason" | "rejection">): string {
   if (error.nodeCount === 0) return "no nodes available to schedule pods";
   const head = `0/${error.nodeCount} nodes are available`;

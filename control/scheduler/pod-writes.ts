@@ -8,6 +8,9 @@ import { timestamp } from "../manager/conditions.ts";
 import type { ControllerContext } from "../manager/contract.ts";
 import type { Preemption } from "./preemption.ts";
 
+/** No node would do, or finding one broke. */
+type WaitReason = "Unschedulable" | "SchedulerError";
+
 export class PodWrites {
   readonly #context: ControllerContext;
 
@@ -16,15 +19,19 @@ export class PodWrites {
   }
 
   /** `nominated` is the node that the pod is promised room on; null takes a promise back, undefined leaves it as it is. */
-  async unschedulable(pod: Pod, message: string, nominated: string | null | undefined, call: Call): Promise<void> {
+  async waits(
+    pod: Pod,
+    { reason, message, nominated }: { reason: WaitReason; message: string; nominated?: string | null | undefined },
+    call: Call,
+  ): Promise<void> {
     const known = pod.status?.conditions?.find((condition) => condition.type === "PodScheduled");
-    const isKnown = known?.status === "False" && known.reason === "Unschedulable" && known.message === message;
+    const isKnown = known?.status === "False" && known.reason === reason && known.message === message;
     const promised = pod.status?.nominatedNodeName ?? null;
     if (isKnown && (nominated === undefined || nominated === promised)) return;
     const condition = {
       type: "PodScheduled",
       status: "False",
-      reason: "Unschedulable",
+      reason,
       message,
       lastTransitionTime: known?.status === "False" ? known.lastTransitionTime : this.#now(),
     };

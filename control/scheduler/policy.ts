@@ -2,7 +2,9 @@
 
 import * as check from "../../plugins/kit/config-check.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
-import { type Choice, chosenFilters, chosenScores } from "./choose-plugins.ts";
+import { type Arguments, type Choice, chosenFilters, chosenScores } from "./choose-plugins.ts";
+import { extendersFrom, extendersShape } from "./extender-config.ts";
+import type { Extender } from "./extender.ts";
 import { type Available, defaultSchedulerName, type Profile } from "./profile.ts";
 
 const predicates: Readonly<Record<string, readonly string[]>> = {
@@ -62,6 +64,8 @@ const shape = {
       }),
     ),
   ),
+  hardPodAffinitySymmetricWeight: check.withDefault(check.integer({ min: 0, max: 100 }), 1),
+  extenders: extendersShape,
 };
 
 export function isPolicy(raw: unknown): boolean {
@@ -69,27 +73,56 @@ export function isPolicy(raw: unknown): boolean {
 }
 
 /** A list that is not there means the usual ones; an empty list means none but the mandatory. */
-export function profileFromPolicy(raw: unknown, available: Available, where: string): Profile {
+export function configurationFromPolicy(
+  raw: unknown,
+  available: Available,
+  where: string,
+): { profiles: Profile[]; extenders?: Extender[] } {
   const policy = check.checkSettings(raw, shape, where);
-  const usual = available.filters.filter((plugin) => !plugin.withArguments);
+  const { extenders, ignoredResources } = extendersFrom(policy.extenders, `${where}.extenders`);
+  const args = new Map<string, Arguments>([
+    ["NodeResourcesFit", { raw: { ignoredResources }, where: `${where}.extenders` }],
+    ["InterPodAffinity", { raw: { hardPodAffinityWeight: policy.hardPodAffinitySymmetricWeight }, where }],
+  ]);
+  const told = (choice: Choice): Choice => ({ ...choice, args: choice.args ?? args.get(choice.name) });
+  const usual = available.filters.filter((plugin) => !plugin.needsArguments).map(({ name }) => ({ name }));
   const filters: Choice[] | undefined = policy.predicates?.flatMap(({ name, argument }, index) => {
-    if (argument?.labelsPresence) return [{ name: "NodeLabelPresence", args: argument.labelsPresence }];
-    if (argument?.serviceAffinity) return [{ name: "ServiceAffinity", args: argument.serviceAffinity }];
+    if (argument?.labelsPresence)
+      return [
+        {
+          name: "NodeLabelPresence",
+          args: { raw: argument.labelsPresence, where: `${where}.predicates[${index}].argument.labelsPresence` },
+        },
+      ];
+    if (argument?.serviceAffinity)
+      return [
+        {
+          name: "ServiceAffinity",
+          args: { raw: argument.serviceAffinity, where: `${where}.predicates[${index}].argument.serviceAffinity` },
+        },
+      ];
     const plugins = Object.hasOwn(predicates, name) ? predicates[name] : undefined;
     if (!plugins) throw new Fault("invalid", `${where}.predicates[${index}]: there is no predicate "${name}"`);
     return plugins.map((plugin) => ({ name: plugin }));
   });
   const scores: Choice[] | undefined = policy.priorities?.flatMap(({ name, weight, argument }, index) => {
-    if (argument) return [{ name: "NodeLabelPreference", weight, args: argument.labelPreference }];
+    if (argument) {
+      const place = `${where}.priorities[${index}].argument.labelPreference`;
+      return [{ name: "NodeLabelPreference", weight, args: { raw: argument.labelPreference, where: place } }];
+    }
     if (!Object.hasOwn(priorities, name))
       throw new Fault("invalid", `${where}.priorities[${index}]: there is no priority "${name}"`);
     const plugin = priorities[name];
     return plugin ? [{ name: plugin, weight }] : [];
   });
-  const usualScores = available.scores.filter(({ weight, withArguments }) => weight > 0 && !withArguments);
-  return {
+  const usualScores = available.scores
+    .filter(({ weight, needsArguments }) => weight > 0 && !needsArguments)
+    .map(({ name, weight }) => ({ name, weight }));
+  const asked: Choice[] = [...mandatory.map((name) => ({ name })), ...(filters ?? usual)];
+  const profile: Profile = {
     schedulerName: defaultSchedulerName,
-    filters: chosenFilters([...mandatory.map((name) => ({ name })), ...(filters ?? usual)], available, where),
-    scores: chosenScores(scores ?? usualScores, available, where),
+    filters: chosenFilters(asked.map(told), available, where),
+    scores: chosenScores((scores ?? usualScores).map(told), available, where),
   };
+  return { profiles: [profile], ...(extenders.length === 0 ? {} : { extenders }) };
 }

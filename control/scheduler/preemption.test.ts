@@ -2,7 +2,7 @@ import t from "tap";
 import type { Pod } from "../../plugins/kit/objects/types.ts";
 import { defaultProfile, node, pod, requesting, snapshot } from "../../test/harness/scheduling.ts";
 import { decide } from "./decide.ts";
-import { type DisruptionBudget, enoughCandidates, planPreemption } from "./preemption.ts";
+import { type DisruptionBudget, enoughCandidates, findCandidates, leastDamage } from "./preemption.ts";
 
 const profile = await defaultProfile();
 const small = { allocatable: { cpu: "2" } };
@@ -14,11 +14,11 @@ function plan(incoming: Pod, bound: [Pod, string][], budgets: DisruptionBudget[]
   const cluster = snapshot([node("a", {}, small), node("b", {}, small)], bound);
   const decision = decide(incoming, cluster, profile, { startAt: 0, random: () => 0 });
   if (!("fitError" in decision)) throw new Error("it fits without preemption");
-  const found = planPreemption(incoming, cluster, profile, decision.fitError, budgets);
+  const found = leastDamage(findCandidates(incoming, cluster, profile, decision.fitError, { budgets }));
   return found && { node: found.nodeName, victims: found.victims.map(({ metadata }) => metadata.name) };
 }
 
-t.test("planPreemption()", async (t) => {
+t.test("findCandidates() and leastDamage()", async (t) => {
   const two = (a: number, b: number): [Pod, string][] => [
     [running("on-a", "2", a), "a"],
     [running("on-b", "2", b), "b"],
@@ -55,7 +55,7 @@ t.test("planPreemption()", async (t) => {
   );
 });
 
-t.test("planPreemption() looks at enough nodes of a large cluster, from where it is told to begin", async (t) => {
+t.test("findCandidates() looks at enough nodes of a large cluster, from where it is told to begin", async (t) => {
   const names = Array.from({ length: 300 }, (_, index) => `n${index}`);
   // The least harm would be on the very last one.
   const bound = names.map((name, index): [Pod, string] => [running(`on-${name}`, "2", 300 - index), name]);
@@ -67,7 +67,19 @@ t.test("planPreemption() looks at enough nodes of a large cluster, from where it
   const decision = decide(incoming, cluster, profile, { startAt: 0, random: () => 0 });
   if (!("fitError" in decision)) throw new Error("it fits without preemption");
   const { fitError } = decision;
-  t.equal(planPreemption(incoming, cluster, profile, fitError, [])?.nodeName, "n99", "the best of the first hundred");
-  t.equal(planPreemption(incoming, cluster, profile, fitError, [], 250)?.nodeName, "n299");
-  t.same([50, 1000, 5000].map(enoughCandidates), [100, 100, 500]);
+  const best = (startAt = 0, candidates?: { percentage: number; absolute: number }) =>
+    leastDamage(
+      findCandidates(incoming, cluster, { ...profile, ...(candidates ? { candidates } : {}) }, fitError, {
+        budgets: [],
+        startAt,
+      }),
+    )?.nodeName;
+  t.equal(best(), "n99", "the best of the first hundred");
+  t.equal(best(250), "n299");
+  t.equal(best(0, { percentage: 10, absolute: 20 }), "n29", "a tenth, as the profile says");
+  t.equal(best(0, { percentage: 1, absolute: 20 }), "n19", "and at least so many");
+  t.same(
+    [50, 1000, 5000].map((count) => enoughCandidates(count)),
+    [100, 100, 500],
+  );
 });

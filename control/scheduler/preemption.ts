@@ -8,7 +8,7 @@ import type { ClusterView } from "../../plugins/kit/scheduling.ts";
 import { firstRefusal, type Prepared, prepareFilters } from "./decide.ts";
 import type { FitError } from "./fit-error.ts";
 import type { NodeInfo } from "./node-info.ts";
-import type { Profile } from "./profile.ts";
+import type { CandidateCount, Profile } from "./profile.ts";
 
 export interface DisruptionBudget {
   readonly metadata: { readonly namespace?: string; readonly name?: string };
@@ -21,7 +21,7 @@ export interface Preemption {
   readonly victims: readonly Pod[];
 }
 
-interface Candidate extends Preemption {
+export interface Candidate extends Preemption {
   readonly violations: number;
   /** What the ranking compares, in order; smaller is better. */
   readonly damage: readonly number[];
@@ -37,9 +37,11 @@ const startOf = (pod: Pod) => pod.status?.startTime ?? pod.metadata.creationTime
 const byImportance = (a: Pod, b: Pod) =>
   priorityOf(b) - priorityOf(a) || (startOf(a) < startOf(b) ? -1 : startOf(a) > startOf(b) ? 1 : 0);
 
-/** How many nodes are tried for real: a tenth of those that could help, at least 100, as kube-scheduler does it. */
-export function enoughCandidates(nodeCount: number): number {
-  return Math.max(100, Math.floor(nodeCount / 10));
+const usualCount: CandidateCount = { percentage: 10, absolute: 100 };
+
+/** How many nodes are tried for real: a share of those that could help, and at least so many, as kube-scheduler does it. */
+export function enoughCandidates(nodeCount: number, { percentage, absolute } = usualCount): number {
+  return Math.max(absolute, Math.floor((nodeCount * percentage) / 100));
 }
 
 export function isLower(pod: Pod, than: Pod): boolean {
@@ -50,29 +52,37 @@ export function mayPreempt(pod: Pod): boolean {
   return pod.spec?.preemptionPolicy !== "Never";
 }
 
-export function planPreemption(
+type Cluster = ClusterView & { readonly nodes: readonly NodeInfo[] };
+
+/** Where pods could go for this one, and which: enough nodes to choose from, at least one without breaking a budget if there is any. */
+export function findCandidates(
   pod: Pod,
-  cluster: ClusterView & { readonly nodes: readonly NodeInfo[] },
+  cluster: Cluster,
   profile: Profile,
   fitError: FitError,
-  budgets: readonly DisruptionBudget[],
-  startAt = 0,
-): Preemption | undefined {
-  if (!mayPreempt(pod)) return undefined;
+  { budgets, startAt = 0 }: { readonly budgets: readonly DisruptionBudget[]; readonly startAt?: number },
+): Candidate[] {
+  if (!mayPreempt(pod)) return [];
   const prepared = prepareFilters(pod, cluster, profile.filters);
-  if (!Array.isArray(prepared)) return undefined;
-  const { nodes } = cluster;
-  const enough = enoughCandidates(nodes.length);
-  let best: Candidate | undefined;
+  if (!Array.isArray(prepared)) return [];
+  const nodes = cluster.nodes;
+  const enough = enoughCandidates(nodes.length - fitError.finalNodes.size, profile.candidates);
+  const found: Candidate[] = [];
   let isHarmless = false;
-  for (let tried = 0, found = 0; tried < nodes.length && !(isHarmless && found >= enough); tried++) {
+  for (let tried = 0; tried < nodes.length && !(isHarmless && found.length >= enough); tried++) {
     const node = nodes[(startAt + tried) % nodes.length] as NodeInfo;
     const candidate = fitError.finalNodes.has(node.name) ? undefined : victimsOn(node, pod, prepared, budgets);
     if (!candidate) continue;
-    found++;
+    found.push(candidate);
     isHarmless ||= candidate.violations === 0;
-    if (!best || isLessDamage(candidate, best)) best = candidate;
   }
+  return found;
+}
+
+/** The one whose victims matter least; the first among equals. */
+export function leastDamage(candidates: readonly Candidate[]): Candidate | undefined {
+  let best: Candidate | undefined;
+  for (const candidate of candidates) if (!best || isLessDamage(candidate, best)) best = candidate;
   return best;
 }
 
@@ -105,7 +115,7 @@ function victimsOn(
   };
   for (const other of violating) if (!putBack(other)) violations++;
   for (const other of others) putBack(other);
-  return victims.length === 0 ? undefined : candidateOf(node.name, victims.sort(byImportance), violations);
+  return victims.length === 0 ? undefined : candidateOf(node.name, victims, violations);
 }
 
 /** Pods whose loss no budget has room for come first when pods are put back. */
@@ -133,8 +143,9 @@ function splitByBudget(
   return { violating, others };
 }
 
-/** Fewest budget violations, then least important highest victim, least sum of priorities, fewest victims, youngest. */
-function candidateOf(nodeName: string, victims: readonly Pod[], violations: number): Candidate {
+/** Ranked by: fewest budget violations, then least important highest victim, least sum of priorities, fewest victims, youngest. */
+export function candidateOf(nodeName: string, given: readonly Pod[], violations: number): Candidate {
+  const victims = [...given].sort(byImportance);
   const highest = priorityOf(victims[0] as Pod);
   const sum = victims.reduce((total, victim) => total + priorityOf(victim) + 2 ** 31, 0);
   // They are in order: the first of the highest is the one that began first.

@@ -114,3 +114,16 @@ t.test("SchedulingQueue counts the back-off from the last attempt: who waited lo
   queue.wake("Pod/Delete");
   t.equal(queue.pop()?.attempts, 3);
 });
+
+t.test("SchedulingQueue gives pods in the order that a plugin has for them", async (t) => {
+  const sort = {
+    name: "ByName",
+    precedes: (a: { pod: Pod }, b: { pod: Pod }) => (a.pod.metadata.name ?? "") < (b.pod.metadata.name ?? ""),
+  };
+  const queue = new SchedulingQueue({ clock: new FakeClock(), sort });
+  for (const name of ["c", "a", "b"]) queue.add(pod(name, { priority: name === "c" ? 9 : 0 }));
+  t.same(
+    [queue.pop(), queue.pop(), queue.pop()].map((entry) => entry?.pod.metadata.name),
+    ["a", "b", "c"],
+  );
+});

@@ -4,7 +4,8 @@
 
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Pod } from "../../plugins/kit/objects/types.ts";
-import type { WakeEvent } from "../../plugins/kit/scheduling.ts";
+import { anyEvent, type QueueSortPlugin, type WakeEvent } from "../../plugins/kit/scheduling.ts";
+import { prioritySort } from "./queue-order.ts";
 
 export interface QueuedPod {
   readonly key: string;
@@ -24,9 +25,9 @@ export interface SchedulingQueueOptions {
   readonly maxBackoffMs?: number;
   /** A parked pod is tried again after this long even if no event woke it. */
   readonly longestParkedMs?: number;
+  /** Who is tried first; by priority and age when absent. */
+  readonly sort?: QueueSortPlugin;
 }
-
-const priorityOf = (entry: QueuedPod) => entry.pod.spec?.priority ?? 0;
 
 export function podKey(pod: Pod): string {
   return `${pod.metadata.namespace}/${pod.metadata.name}/${pod.metadata.uid}`;
@@ -41,7 +42,7 @@ export class SchedulingQueue {
   readonly #initialBackoffMs: number;
   readonly #maxBackoffMs: number;
   readonly #longestParkedMs: number;
-  readonly #active = new Heap();
+  readonly #active: Heap;
   readonly #backoff = new Map<string, () => void>();
   readonly #parked = new Map<string, () => void>();
   readonly #entries = new Map<string, QueuedPod>();
@@ -54,6 +55,7 @@ export class SchedulingQueue {
 
   constructor(options: SchedulingQueueOptions) {
     this.#clock = options.clock;
+    this.#active = new Heap(options.sort ?? prioritySort);
     this.#initialBackoffMs = options.initialBackoffMs ?? 1_000;
     this.#maxBackoffMs = options.maxBackoffMs ?? 10_000;
     this.#longestParkedMs = options.longestParkedMs ?? 5 * 60_000;
@@ -138,7 +140,7 @@ export class SchedulingQueue {
     const any = anyOf(event);
     for (const key of this.#parked.keys()) {
       const entry = this.#entries.get(key);
-      if (!entry || !(entry.wakesOn.has(event) || entry.wakesOn.has(any))) continue;
+      if (!entry || !(entry.wakesOn.has(event) || entry.wakesOn.has(any) || entry.wakesOn.has(anyEvent))) continue;
       this.#unpark(key);
       this.#backOff(entry);
     }
@@ -152,7 +154,7 @@ export class SchedulingQueue {
   /** Whether one of the events came after so many had. */
   #hasCome(wakesOn: ReadonlySet<WakeEvent>, seen: number): boolean {
     for (const [event, at] of this.#lastOf)
-      if (at > seen && (wakesOn.has(event) || wakesOn.has(anyOf(event)))) return true;
+      if (at > seen && (wakesOn.has(event) || wakesOn.has(anyOf(event)) || wakesOn.has(anyEvent))) return true;
     return false;
   }
 
@@ -206,6 +208,11 @@ function couldMatter(before: Pod, after: Pod): boolean {
 class Heap {
   #items: QueuedPod[] = [];
   readonly #keys = new Set<string>();
+  readonly #sort: QueueSortPlugin;
+
+  constructor(sort: QueueSortPlugin) {
+    this.#sort = sort;
+  }
 
   get size(): number {
     return this.#keys.size;
@@ -218,7 +225,7 @@ class Heap {
     let index = items.push(entry) - 1;
     while (index > 0) {
       const parent = (index - 1) >> 1;
-      if (!precedes(items[index] as QueuedPod, items[parent] as QueuedPod)) break;
+      if (!this.#sort.precedes(items[index] as QueuedPod, items[parent] as QueuedPod)) break;
       [items[index], items[parent]] = [items[parent] as QueuedPod, items[index] as QueuedPod];
       index = parent;
     }
@@ -232,7 +239,9 @@ class Heap {
 
   delete(key: string): void {
     if (this.#keys.delete(key))
-      this.#items = this.#items.filter((entry) => entry.key !== key).sort((a, b) => (precedes(a, b) ? -1 : 1));
+      this.#items = this.#items
+        .filter((entry) => entry.key !== key)
+        .sort((a, b) => (this.#sort.precedes(a, b) ? -1 : 1));
   }
 
   #popTop(): QueuedPod | undefined {
@@ -246,15 +255,12 @@ class Heap {
       const left = 2 * index + 1;
       const right = left + 1;
       let first = index;
-      if (left < items.length && precedes(items[left] as QueuedPod, items[first] as QueuedPod)) first = left;
-      if (right < items.length && precedes(items[right] as QueuedPod, items[first] as QueuedPod)) first = right;
+      if (left < items.length && this.#sort.precedes(items[left] as QueuedPod, items[first] as QueuedPod)) first = left;
+      if (right < items.length && this.#sort.precedes(items[right] as QueuedPod, items[first] as QueuedPod))
+        first = right;
       if (first === index) return top;
       [items[index], items[first]] = [items[first] as QueuedPod, items[index] as QueuedPod];
       index = first;
     }
   }
-}
-
-function precedes(a: QueuedPod, b: QueuedPod): boolean {
-  return priorityOf(a) !== priorityOf(b) ? priorityOf(a) > priorityOf(b) : a.since < b.since;
 }

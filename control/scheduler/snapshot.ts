@@ -3,7 +3,8 @@
 
 import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
 import { isTerminal } from "../../plugins/kit/pod-requests.ts";
-import type { ClusterView } from "../../plugins/kit/scheduling.ts";
+import type { ClusterView, ReserveView } from "../../plugins/kit/scheduling.ts";
+import { AssumedObjects } from "./assumed-objects.ts";
 import { NodeInfo } from "./node-info.ts";
 import { PodGroups } from "./pod-groups.ts";
 
@@ -13,12 +14,15 @@ export class Snapshot implements ClusterView {
   readonly #nodesByName = new Map<string, NodeInfo>();
   readonly #placeByUid = new Map<string, { readonly pod: Pod; readonly nodeName: string }>();
   readonly #assumed = new Set<string>();
-  readonly #listers: Listers;
+  readonly #objects: AssumedObjects;
+  /** What the API shows, without what is only assumed. */
+  readonly shown: Listers;
   readonly groups = new PodGroups();
   #nodes: NodeInfo[] | undefined;
 
   constructor(listers: Listers) {
-    this.#listers = listers;
+    this.shown = listers;
+    this.#objects = new AssumedObjects(listers);
   }
 
   get nodes(): readonly NodeInfo[] {
@@ -27,11 +31,25 @@ export class Snapshot implements ClusterView {
   }
 
   list<T>(resource: string, namespace?: string): readonly T[] {
-    return this.#listers.list(resource, namespace);
+    return this.#objects.list(resource, namespace);
   }
 
   get<T>(resource: string, namespace: string, name: string): T | undefined {
-    return this.#listers.get(resource, namespace, name);
+    return this.#objects.get(resource, namespace, name);
+  }
+
+  /** What a decision for this pod takes besides its node. */
+  reserveFor(pod: Pod): ReserveView {
+    const uid = pod.metadata.uid ?? "";
+    return {
+      list: (resource, namespace) => this.list(resource, namespace),
+      get: (resource, namespace, name) => this.get(resource, namespace, name),
+      assume: (resource, object) => this.#objects.add(uid, resource, object),
+    };
+  }
+
+  assumedFor<T>(uid: string, resource: string): T[] {
+    return this.#objects.of<T>(uid, resource);
   }
 
   node(name: string): NodeInfo | undefined {
@@ -82,6 +100,7 @@ export class Snapshot implements ClusterView {
 
   /** The binding failed: forget the assumption, unless the watch has confirmed it meanwhile. */
   forget(uid: string): void {
+    this.#objects.forget(uid);
     if (this.#assumed.has(uid)) this.removePod(uid);
   }
 

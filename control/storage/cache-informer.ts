@@ -10,10 +10,29 @@ import type { WatchCache } from "./watch-cache.ts";
 export interface InformerEvent<T> {
   readonly type: "add" | "update" | "delete";
   readonly object: T;
-  readonly previous?: T;
+  readonly previous?: T | undefined;
 }
 
 const eventTypes = { ADDED: "add", MODIFIED: "update", DELETED: "delete" } as const;
+
+/** Objects are decoded for who looks at them. */
+class Told<T> implements InformerEvent<T> {
+  readonly type: InformerEvent<T>["type"];
+  readonly #event: CacheEvent;
+
+  constructor(event: CacheEvent) {
+    this.type = eventTypes[event.type];
+    this.#event = event;
+  }
+
+  get object(): T {
+    return this.#event.entry.object as T;
+  }
+
+  get previous(): T | undefined {
+    return this.#event.previous?.object as T | undefined;
+  }
+}
 
 /** Objects are shared: never change them. */
 export class CacheInformer<T = KubeObject> {
@@ -40,13 +59,7 @@ export class CacheInformer<T = KubeObject> {
   /** Tells of every object that is there as an `add`, then of each change. */
   onEvent(handler: (event: InformerEvent<T>) => void): () => void {
     for (const entry of this.#cache.sorted()) handler({ type: "add", object: entry.object as T });
-    return this.#cache.follow((event: CacheEvent) =>
-      handler({
-        type: eventTypes[event.type],
-        object: event.entry.object as T,
-        ...(event.previous ? { previous: event.previous.object as T } : {}),
-      }),
-    );
+    return this.#cache.follow((event: CacheEvent) => handler(new Told<T>(event)));
   }
 }
 

@@ -48,6 +48,14 @@ export function writeSpliced(target: Buffer, at: number, value: Buffer, split: n
   return end + value.copy(target, end, split);
 }
 
+/** The same as an item of a typed list, whose items do not say their kind: all before `"metadata"` is left out. */
+export function writeSplicedItem(target: Buffer, at: number, value: Buffer, split: number, revision: number): number {
+  target[at] = open;
+  let end = at + 1 + value.copy(target, at + 1, split - metadataMark.length, split);
+  end += target.write(revisionField(revision), end, "latin1");
+  return end + value.copy(target, end, split);
+}
+
 export function splicedLength(value: Buffer, revision: number): number {
   return value.length + revisionField(revision).length;
 }

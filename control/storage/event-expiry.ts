@@ -25,7 +25,7 @@ export async function expireEvents(cache: WatchCache, storage: ObjectStorage, cl
       return; // stopped
     }
     for (const entry of cache.cache(events).sorted()) {
-      if (clock.now() - lastSeen(entry.object) < keptMs) continue;
+      if (clock.now() - lastSeen(entry.glance) < keptMs) continue;
       // An event that is told again meanwhile has another revision, and is looked at anew.
       const decide = (current: { object: KubeObject }) =>
         clock.now() - lastSeen(current.object) < keptMs ? ({ do: "nothing" } as const) : ({ do: "delete" } as const);

@@ -114,7 +114,7 @@ export class ObjectStorage {
     if (!stored) return undefined;
     const transformer = this.#cache.transformerFor(ref);
     const plain = transformer ? transformer.open(stored.key, stored.value) : stored.value;
-    return new Entry(local, asBuffer(plain), stored, undefined, false);
+    return new Entry(local, asBuffer(plain), stored);
   }
 }
 

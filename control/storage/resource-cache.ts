@@ -4,6 +4,7 @@
 
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import { Entry } from "./entry.ts";
+import { ObjectKeeper } from "./object-keeper.ts";
 
 export interface CacheEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
@@ -34,7 +35,7 @@ export class ResourceCache {
   #historyBytes = 0;
   /** Changes after this revision are all in the history; earlier ones are recalled from the source. */
   #historySince: number;
-  #keepsObjects = false;
+  #keeper: ObjectKeeper | undefined;
   readonly #listeners = new Set<CacheListener>();
   readonly #source: CacheSource;
 
@@ -48,10 +49,10 @@ export class ResourceCache {
     return this.#entries.size;
   }
 
-  /** From now on decoded objects are kept and shared: for resources that the process itself follows. */
+  /** From now on decoded objects that are read are kept and shared: for resources that the process itself follows. */
   keepObjects(): void {
-    if (this.#keepsObjects) return;
-    this.#keepsObjects = true;
+    if (this.#keeper) return;
+    this.#keeper = new ObjectKeeper();
     for (const entry of this.#entries.values()) this.#replace(this.#remake(entry));
   }
 
@@ -67,7 +68,7 @@ export class ResourceCache {
 
   /** Fills the cache at start; not an event. */
   load(key: string, value: Buffer, revisions: { revision: number; createRevision: number }): void {
-    this.#insert(new Entry(key, value, revisions, undefined, this.#keepsObjects));
+    this.#insert(new Entry(key, value, revisions, undefined, this.#keeper));
   }
 
   put(
@@ -76,7 +77,7 @@ export class ResourceCache {
     revisions: { revision: number; createRevision: number },
     object: KubeObject | undefined,
   ): void {
-    const entry = new Entry(key, value, revisions, object, this.#keepsObjects);
+    const entry = new Entry(key, value, revisions, object, this.#keeper);
     const previous = this.#entries.get(key);
     if (previous) this.#replace(entry);
     else this.#insert(entry);
@@ -130,6 +131,8 @@ export class ResourceCache {
       }
     }
     event.previous?.supersede();
+    // That it was told of is no sign that anybody will read it again.
+    event.entry.wasRead();
   }
 
   /** Drops the older half, so that the cost of shifting is rare. */
@@ -142,7 +145,7 @@ export class ResourceCache {
   }
 
   #remake(entry: Entry): Entry {
-    return new Entry(entry.key, entry.value, entry, undefined, this.#keepsObjects);
+    return new Entry(entry.key, entry.value, entry, undefined, this.#keeper);
   }
 
   #insert(entry: Entry): void {

@@ -220,7 +220,7 @@ export class WatchCache {
   #entryOf(id: string, stored: StoreEntry): Entry | undefined {
     const split = splitKey(stored.key);
     const plain = split && this.#open(id, stored);
-    return plain && new Entry(split.local, plain, stored, undefined, false);
+    return plain && new Entry(split.local, plain, stored);
   }
 
   #cacheOf(id: string): ResourceCache {

@@ -187,7 +187,7 @@ t.test("discovery and OpenAPI show what another server has", async (t) => {
         {
           resource: "flunders",
           scope: "Namespaced",
-          responseKind: { group: "wardle.example.com", version: "v1alpha1", kind: "Flunder" },
+          responseKind: { group: "", version: "", kind: "Flunder" },
           subresources: [{ subresource: "status" }],
         },
       ],

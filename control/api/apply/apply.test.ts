@@ -106,3 +106,68 @@ t.test("trackUpdate() gives a changed field to whoever changed it", async (t) =>
   const cleared = await api.ask("PATCH", path, { metadata: { managedFields: [{}] } }, merge);
   t.equal(cleared.body.metadata.managedFields, undefined);
 });
+
+const noted = "kubectl.kubernetes.io/last-applied-configuration";
+
+/** As `kubectl apply` makes it when it does not apply on the server. */
+async function appliedByClient(api: TestApi, object: ReturnType<typeof deployment>): Promise<void> {
+  const metadata = { ...object.metadata, annotations: { [noted]: JSON.stringify(object) } };
+  const made = await api.ask(
+    "POST",
+    "/apis/apps/v1/namespaces/default/deployments?fieldManager=kubectl-client-side-apply",
+    { ...object, metadata },
+  );
+  if (made.status !== 201) throw new Error(made.text);
+}
+
+t.test("applyObject() lets kubectl change what it applied as a client before, and renews the note of it", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  await appliedByClient(api, deployment({ replicas: 2 }));
+  const other = await apply(api, "other", deployment({ replicas: 3 }));
+  t.equal(other.status, 409, "the note is kubectl's own");
+  const wanted = deployment({ replicas: 3 }, { image: "a<b" });
+  const { status, body, text } = await apply(api, "kubectl", wanted);
+  t.equal(status, 200, text);
+  t.equal(body.spec.replicas, 3);
+  const note: string = body.metadata.annotations[noted];
+  t.same(JSON.parse(note), wanted);
+  t.match(
+    note,
+    /^{"apiVersion":"apps\/v1","kind":.*"image":"a\\u003cb".*}\n$/,
+    "keys in order, signs escaped, a line end",
+  );
+  const again = await apply(api, "kubectl", wanted);
+  t.equal(again.body.metadata.resourceVersion, body.metadata.resourceVersion);
+});
+
+t.test("applyObject() does not let kubectl change what is no longer as it noted it", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  await appliedByClient(api, deployment({ replicas: 2, paused: true }));
+  await api.ask(
+    "PATCH",
+    `${path}?fieldManager=scaler`,
+    { spec: { replicas: 5 } },
+    {
+      "content-type": "application/merge-patch+json",
+    },
+  );
+  const refused = await apply(api, "kubectl", deployment({ replicas: 3, paused: false }));
+  t.equal(refused.status, 409);
+  t.match(
+    refused.body.message,
+    /^Apply failed with 1 conflict: conflict with "scaler" using apps\/v1 at \S+: \.spec\.replicas$/,
+  );
+  const annotate = (value: string) =>
+    api.ask(
+      "PATCH",
+      path,
+      { metadata: { annotations: { [noted]: value } } },
+      { "content-type": "application/merge-patch+json" },
+    );
+  for (const unread of ["{", "[]", '{"apiVersion":"apps/v1beta1","metadata":{},"spec":{"paused":true}}']) {
+    await annotate(unread);
+    t.equal((await apply(api, "kubectl", deployment({ replicas: 5, paused: false }))).status, 409, unread);
+  }
+});

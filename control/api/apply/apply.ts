@@ -15,6 +15,7 @@ import { badRequest, failure, invalidObject, notFound } from "../status.ts";
 import { storeNew } from "../verbs/create.ts";
 import { updateObject } from "../verbs/update.ts";
 import { compare, fieldsIn } from "./compare.ts";
+import { noteFor, notedFields, renewNote } from "./last-applied.ts";
 import { type Manager, managerKey, type Managers, readManagers, writeManagers } from "./managers.ts";
 import { merge, without } from "./merge.ts";
 import { PathSet, pathText } from "./path-set.ts";
@@ -31,7 +32,12 @@ export async function applyObject(scope: Scope): Promise<Answer> {
   const options = writeOptions(scope, "PatchOptions");
   const decoded = decodeYaml(await request.body());
   const applied = asObject(decoded.value);
-  if (!applied.apiVersion || !applied.kind) throw badRequest("apiVersion and kind must be set in an applied object");
+  const note = noteFor(name, applied);
+  const { apiVersion, kind } = applied;
+  if (!apiVersion || !kind) {
+    const version = apiVersion || "";
+    throw badRequest(`invalid object type: ${version.includes("/") ? version : `/${version}`}, Kind=${kind || ""}`);
+  }
   claimKind(applied, definition);
   if (applied.metadata.managedFields !== undefined) throw badRequest("metadata.managedFields must be nil");
   if (applied.metadata.name && applied.metadata.name !== scope.name)
@@ -45,12 +51,17 @@ export async function applyObject(scope: Scope): Promise<Answer> {
   const force = isTrue(request.query.get("force"));
   const answer = await updateObject(scope, {
     options,
-    next: (live) => applyTo(scope, live, applied, { name, force }),
+    next: (live) => {
+      const next = applyTo(scope, live, applied, { name, force });
+      renewNote(next, note);
+      return next;
+    },
     track: () => {},
   });
   if (answer) return answer;
   if (scope.subresource !== "") throw notFound(definition, scope.name);
   const fresh = JSON.parse(JSON.stringify(applied)) as KubeObject;
+  renewNote(fresh, note);
   settle(scope, fresh);
   return storeNew(scope, fresh, options, (_scope, object) => {
     const fields = fieldsIn(ownable(applied), shapeFor(scope));
@@ -99,7 +110,8 @@ function applyTo(
     .reduce((sum, [, manager]) => sum.union(manager.fields), new PathSet());
   const pruned = without(merged, dropped.minus(othersOwn), shape) as Record<string, unknown>;
   const { changed, removed } = compare(ownable(live), pruned, shape);
-  const conflicts = conflictsIn(managers, key, changed);
+  const taken = changed.minus(notedFields(by.name, live, definition, shape));
+  const conflicts = conflictsIn(managers, key, taken);
   if (conflicts.length > 0 && !by.force) throw conflictFault(conflicts);
   for (const [other, manager] of managers) {
     if (other !== key) manager.fields = manager.fields.minus(changed).minusBelow(removed);

@@ -1,8 +1,8 @@
 // Compares two states of an object by its shape: which fields are new, changed or gone.
 
 import { deepEqual } from "../../resources/equal.ts";
-import { PathSet } from "./path-set.ts";
-import { elementStep, type ListShape, type ObjectShape, type Shape } from "./shape.ts";
+import { fieldStep, leafNode, type Node, PathSet } from "./path-set.ts";
+import { elementStep, leaf, type ListShape, type ObjectShape, type Shape } from "./shape.ts";
 
 export interface Comparison {
   /** New fields and fields with another value. */
@@ -12,76 +12,109 @@ export interface Comparison {
 
 type Json = Record<string, unknown>;
 
+/** What one part of an object adds to both sets: nodes to hang below its step. */
+interface Difference {
+  readonly changed: Node | undefined;
+  readonly removed: Node | undefined;
+}
+
+const same: Difference = { changed: undefined, removed: undefined };
+const allChanged: Difference = { changed: leafNode, removed: undefined };
+const allRemoved: Difference = { changed: undefined, removed: leafNode };
+
 /** Either side may be undefined. */
 export function compare(before: unknown, after: unknown, shape: Shape): Comparison {
-  const comparison = { changed: new PathSet(), removed: new PathSet() };
-  visit(before, after, shape, [], comparison);
-  return comparison;
+  const { changed, removed } = differenceOf(before, after, shape, true);
+  return { changed: new PathSet(changed), removed: new PathSet(removed) };
 }
 
 /** Every field that the value has: its leaves, empty parts, and list elements. */
 export function fieldsIn(value: unknown, shape: Shape): PathSet {
-  const set = new PathSet();
-  collect(value, shape, [], set);
-  return set;
+  return new PathSet(fieldsBelow(value, shape, true));
 }
 
-function collect(value: unknown, shape: Shape, path: string[], set: PathSet): void {
-  if (value === undefined) return;
+function fieldsBelow(value: unknown, shape: Shape, isRoot = false): Node | undefined {
+  if (value === undefined) return undefined;
+  const parts = new Parts();
   if (shape.is === "object" && !shape.atomic && isObject(value) && Object.keys(value).length > 0) {
-    for (const key of Object.keys(value)) collect(value[key], shape.child(key), [...path, `f:${key}`], set);
+    for (const key of Object.keys(value)) parts.add(fieldStep(key), fieldsBelow(value[key], shape.child(key)));
   } else if (shape.is === "list" && shape.by !== "atomic" && Array.isArray(value) && value.length > 0) {
     for (const [step, element] of byStep(value, shape)) {
-      set.add([...path, step]);
-      if (shape.by !== "set") collect(element, shape.item, [...path, step], set);
+      const below = shape.by === "set" ? undefined : fieldsBelow(element, shape.item);
+      parts.add(step, below ? { isMember: true, below: below.below } : leafNode);
     }
-  } else if (path.length > 0) set.add(path);
+  } else return isRoot ? undefined : leafNode;
+  return parts.node(false);
 }
 
-function visit(before: unknown, after: unknown, shape: Shape, path: string[], comparison: Comparison): void {
-  if (before === undefined && after === undefined) return;
+function differenceOf(before: unknown, after: unknown, shape: Shape, isRoot = false): Difference {
+  if (before === undefined && after === undefined) return same;
   const sample = after ?? before;
-  if (shape.is === "object" && !shape.atomic && isObject(sample) && !bothEmpty(before, after)) {
-    visitObject(before, after, shape, path, comparison);
-  } else if (shape.is === "list" && shape.by !== "atomic" && Array.isArray(sample) && !bothEmpty(before, after)) {
-    visitList(before, after, shape, path, comparison);
-  } else {
-    if (after === undefined) comparison.removed.add(path);
-    else if (before === undefined || !deepEqual(before, after)) comparison.changed.add(path);
-    return;
+  const isParted =
+    shape.is === "object"
+      ? !shape.atomic && isObject(sample)
+      : shape.is === "list" && shape.by !== "atomic" && Array.isArray(sample);
+  if (!isParted || bothEmpty(before, after)) {
+    if (after === undefined) return allRemoved;
+    return before === undefined || !deepEqual(before, after) ? allChanged : same;
   }
-  if (path.length === 0) return;
-  if (before === undefined) comparison.changed.add(path);
-  else if (after === undefined) comparison.removed.add(path);
+  const [changed, removed] = [new Parts(), new Parts()];
+  if (shape.is === "object") compareObjects(before, after, shape, changed, removed, isRoot);
+  else compareLists(before, after, shape as ListShape, changed, removed);
+  return {
+    changed: changed.node(before === undefined && !isRoot),
+    removed: removed.node(after === undefined && !isRoot),
+  };
 }
 
-function visitObject(
+function compareObjects(
   before: unknown,
   after: unknown,
   shape: ObjectShape,
-  path: string[],
-  comparison: Comparison,
+  changed: Parts,
+  removed: Parts,
+  isRoot: boolean,
 ): void {
   const left = isObject(before) ? before : {};
   const right = isObject(after) ? after : {};
-  for (const key of new Set([...Object.keys(left), ...Object.keys(right)])) {
-    const a = Object.hasOwn(left, key) ? left[key] : undefined;
-    const b = Object.hasOwn(right, key) ? right[key] : undefined;
-    visit(a, b, shape.child(key), [...path, `f:${key}`], comparison);
-  }
+  const note = (key: string, a: unknown, b: unknown) => {
+    // Like the whole object, its metadata as such is nobody's.
+    const difference = differenceOf(a, b, shape.child(key), isRoot && key === "metadata");
+    if (difference === same) return;
+    changed.add(fieldStep(key), difference.changed);
+    removed.add(fieldStep(key), difference.removed);
+  };
+  for (const key of Object.keys(left)) note(key, left[key], Object.hasOwn(right, key) ? right[key] : undefined);
+  for (const key of Object.keys(right)) if (!Object.hasOwn(left, key)) note(key, undefined, right[key]);
 }
 
-function visitList(before: unknown, after: unknown, shape: ListShape, path: string[], comparison: Comparison): void {
+function compareLists(before: unknown, after: unknown, shape: ListShape, changed: Parts, removed: Parts): void {
   const left = byStep(before, shape);
   const right = byStep(after, shape);
-  for (const step of new Set([...left.keys(), ...right.keys()]))
-    visit(
-      left.get(step),
-      right.get(step),
-      shape.by === "set" ? { is: "leaf" } : shape.item,
-      [...path, step],
-      comparison,
-    );
+  const item = shape.by === "set" ? leaf : shape.item;
+  const note = (step: string, a: unknown, b: unknown) => {
+    const difference = differenceOf(a, b, item);
+    changed.add(step, difference.changed);
+    removed.add(step, difference.removed);
+  };
+  for (const [step, element] of left) note(step, element, right.get(step));
+  for (const [step, element] of right) if (!left.has(step)) note(step, undefined, element);
+}
+
+/** Gathers what hangs below one place; nothing is made where nothing does. */
+class Parts {
+  #below: Map<string, Node> | undefined;
+
+  add(step: string, node: Node | undefined): void {
+    if (!node) return;
+    this.#below ??= new Map();
+    this.#below.set(step, node);
+  }
+
+  node(isMember: boolean): Node | undefined {
+    if (!this.#below) return isMember ? leafNode : undefined;
+    return { isMember, below: this.#below };
+  }
 }
 
 export function byStep(list: unknown, shape: ListShape): Map<string, unknown> {

@@ -1,8 +1,25 @@
 // PathSet is a set of field paths, the shape behind `fieldsV1`. A step of a path is `f:name`, `k:{"key":"value"}`, `v:value`.
 
-interface Node {
+/** Never changed once it is part of a set that was handed out: sets share what they have in common. */
+export interface Node {
   isMember: boolean;
   below: Map<string, Node> | undefined;
+}
+
+/** A path that ends here. */
+export const leafNode: Node = { isMember: true, below: undefined };
+
+const fieldSteps = new Map<string, string>();
+const mostFieldSteps = 4096;
+
+/** `f:name`. Those that come again and again are one text, which maps find much faster than one put together each time. */
+export function fieldStep(name: string): string {
+  let step = fieldSteps.get(name);
+  if (step === undefined) {
+    step = `f:${name}`;
+    if (fieldSteps.size < mostFieldSteps) fieldSteps.set(name, step);
+  }
+  return step;
 }
 
 export type FieldsV1 = { [step: string]: FieldsV1 };
@@ -16,20 +33,6 @@ export class PathSet {
 
   get isEmpty(): boolean {
     return isBare(this.#root);
-  }
-
-  add(path: readonly string[]): void {
-    let node = this.#root;
-    for (const step of path) {
-      node.below ??= new Map();
-      let next = node.below.get(step);
-      if (!next) {
-        next = { isMember: false, below: undefined };
-        node.below.set(step, next);
-      }
-      node = next;
-    }
-    node.isMember = true;
   }
 
   has(path: readonly string[]): boolean {
@@ -77,7 +80,7 @@ export class PathSet {
   }
 
   toFields(): FieldsV1 {
-    return fieldsOf(this.#root);
+    return fieldsOf(this.#root) ?? {};
   }
 
   static from(fields: unknown): PathSet {
@@ -148,12 +151,18 @@ function* walk(node: Node, path: string[]): Generator<string[]> {
   for (const [step, next] of node.below ?? []) yield* walk(next, [...path, step]);
 }
 
-function fieldsOf(node: Node): FieldsV1 {
-  const fields: FieldsV1 = {};
-  if (node.isMember && node.below && node.below.size > 0) fields["."] = {};
-  const steps = [...(node.below ?? [])].filter(([, next]) => !isBare(next)).sort(([a], [b]) => (a < b ? -1 : 1));
-  for (const [step, next] of steps) fields[step] = fieldsOf(next);
-  return fields;
+/** Undefined where nothing below is a member. */
+function fieldsOf(node: Node): FieldsV1 | undefined {
+  const { isMember, below } = node;
+  if (!below) return isMember ? {} : undefined;
+  let fields: FieldsV1 | undefined;
+  for (const step of [...below.keys()].sort()) {
+    const next = fieldsOf(below.get(step) as Node);
+    if (!next) continue;
+    fields ??= isMember ? { ".": {} } : {};
+    fields[step] = next;
+  }
+  return fields ?? (isMember ? {} : undefined);
 }
 
 function nodeOf(fields: unknown, depth: number): Node {

@@ -16,7 +16,8 @@ const kept = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
-const tokenProtocol = "base64url.bearer.authorization.k8s.io.";
+/** What follows is a token: no protocol to speak, and nothing to be shown to anyone. */
+export const tokenProtocol = "base64url.bearer.authorization.k8s.io.";
 
 export function isPassed(name: string): boolean {
   const lower = name.toLowerCase();

@@ -9,7 +9,7 @@ import type { Scope } from "../scope.ts";
 import { failure } from "../status.ts";
 import type { ConnectTarget, NodeConnector } from "./connector.ts";
 import { isPassed } from "./pass-headers.ts";
-import { resolveTarget } from "./resolve.ts";
+import { resolveLog, resolveTarget } from "./resolve.ts";
 import { type LinkBase, linkThrough, rewriteLinks } from "./rewrite-links.ts";
 
 const longestRefusal = 2048;
@@ -23,12 +23,12 @@ const reasons: Readonly<Record<number, readonly [string, FaultCode]>> = {
 };
 
 export async function passLog(connector: NodeConnector, path: ResourcePath, scope: Scope): Promise<Answer> {
-  const target = resolveTarget(scope.services, path, scope.request.query);
-  const response = await fetchLog(connector, target, scope.call);
+  const target = resolveLog(scope.services, path, scope.request.query);
+  const response = target && (await fetchLog(connector, target, scope.call));
   return {
     status: 200,
     headers: { "content-type": "text/plain", "cache-control": "no-cache, private" },
-    body: response.body ?? undefined,
+    body: response?.body ?? undefined,
   };
 }
 

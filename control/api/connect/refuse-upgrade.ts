@@ -2,12 +2,15 @@
 
 import { STATUS_CODES } from "node:http";
 import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
-import { statusAnswer } from "../answer.ts";
+import { type Answer, statusAnswer } from "../answer.ts";
 import type { Status } from "../status.ts";
 
-export function refuseUpgrade({ socket }: Upgrade, status: Status): void {
-  const { headers, body } = statusAnswer(status);
-  const code = status.code ?? 500;
+export function refuseUpgrade(upgrade: Upgrade, status: Status): void {
+  refuseWith(upgrade, statusAnswer({ ...status, code: status.code ?? 500 }));
+}
+
+/** The same with an answer that was made already. */
+export function refuseWith({ socket }: Upgrade, { status: code, headers, body }: Answer): void {
   const text = typeof body === "string" ? body : "";
   const lines = Object.entries({ ...headers, "content-length": String(Buffer.byteLength(text)), connection: "close" });
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");

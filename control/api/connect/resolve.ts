@@ -26,15 +26,24 @@ export function resolveTarget(services: Services, path: ResourcePath, query: URL
   return kubeletTarget(services, path, query);
 }
 
+/** The same for a log; undefined for a pod that has no node yet, and therefore no log. */
+export function resolveLog(services: Services, path: ResourcePath, query: URLSearchParams): ConnectTarget | undefined {
+  const pod = find<Pod>(services, "pods", path.namespace, path.name);
+  if (pod.spec?.nodeName) return kubeletTarget(services, path, query);
+  containerOf(pod, query.get("container") ?? "");
+  return undefined;
+}
+
 function kubeletTarget(services: Services, path: ResourcePath, query: URLSearchParams): ConnectTarget {
   const pod = find<Pod>(services, "pods", path.namespace, path.name);
+  const isForward = path.subresource === "portforward";
+  const container = isForward ? "" : containerOf(pod, query.get("container") ?? "");
   const nodeName = pod.spec?.nodeName ?? "";
   if (nodeName === "") throw badRequest(`pod ${path.name} does not have a host assigned`);
   const node = find<Node>(services, "nodes", "", nodeName);
   const base = `/${kubeletPaths[path.subresource] ?? path.subresource}/${path.namespace}/${path.name}`;
-  if (path.subresource === "portforward")
+  if (isForward)
     return { kind: "node", node, path: withQuery(base, pick(query, ["ports", "port"], { ports: "port" })) };
-  const container = containerOf(pod, query.get("container") ?? "");
   const asked =
     path.subresource === "log"
       ? pick(query, ["follow", "previous", "sinceSeconds", "sinceTime", "timestamps", "tailLines", "limitBytes"])

@@ -1,20 +1,21 @@
 // Raw connection upgrades (exec, attach, port-forward, proxied WebSockets, logs over one): authenticated, authorized and resolved
 // like any request, then handed to the connector. A refusal is an ordinary HTTP answer on the socket.
 
+import { ServedHeaders } from "../../../plugins/kit/platform/served-headers.ts";
 import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
 import type { AuditTrail } from "../../auth/audit/contract.ts";
 import { passUpgrade } from "../aggregation/pass.ts";
 import { statusAnswer } from "../answer.ts";
-import { type Dispatcher, permit } from "../dispatch.ts";
+import { dispatch, type Dispatcher, permit, verbOf } from "../dispatch.ts";
 import { parsePath, type ResourcePath } from "../path.ts";
 import type { ApiRequest } from "../request.ts";
 import { statusOf, unknownPath } from "../status.ts";
 import { admitConnection } from "./admit.ts";
 import type { NodeConnector } from "./connector.ts";
 import { unreachable } from "./handlers.ts";
-import { refuseUpgrade } from "./refuse-upgrade.ts";
+import { refuseUpgrade, refuseWith } from "./refuse-upgrade.ts";
 import { fetchLog } from "./pass.ts";
-import { resolveTarget } from "./resolve.ts";
+import { resolveLog, resolveTarget } from "./resolve.ts";
 
 // Exactly these: what was authorized must be what is reached, so no look-alike of another group or scope passes.
 const upgradable = new Set([
@@ -32,6 +33,10 @@ export function acceptUpgrade(dispatcher: Dispatcher, connector: NodeConnector |
   upgrade.socket.once("close", () => gone.abort());
   upgrade.socket.on("error", () => gone.abort());
   const request = requestOf(upgrade, gone.signal);
+  if (isWatched(dispatcher, upgrade, request)) {
+    watch(dispatcher, upgrade, request).catch((error: unknown) => refuseUpgrade(upgrade, statusOf(error)));
+    return;
+  }
   const trail = dispatcher.audit?.begin(request);
   passOn(dispatcher, connector, { upgrade, request, trail }).then(
     () => {
@@ -45,6 +50,20 @@ export function acceptUpgrade(dispatcher: Dispatcher, connector: NodeConnector |
       refuseUpgrade(upgrade, status);
     },
   );
+}
+
+/** A watch is one over whatever it is sent; those of other servers are passed on as they are. */
+function isWatched({ remotes }: Dispatcher, upgrade: Upgrade, request: ApiRequest): boolean {
+  const path = readable(request.path);
+  if (!path || path.subresource !== "" || remotes.find(path.group, path.version)) return false;
+  return upgrade.request.headers.upgrade?.toLowerCase() === "websocket" && verbOf(request, path) === "watch";
+}
+
+async function watch(dispatcher: Dispatcher, upgrade: Upgrade, request: ApiRequest): Promise<void> {
+  const answer = await dispatch(dispatcher, request);
+  if (answer.status !== 200) return refuseWith(upgrade, answer);
+  const { watchOverWebSocket } = await import("./watch-web-socket.ts");
+  await watchOverWebSocket(upgrade, answer.body);
 }
 
 /** For metrics: those on paths that we know. How long they last is their clients' affair. */
@@ -106,11 +125,11 @@ async function sendLog(
   { upgrade, request }: Asked,
 ): Promise<void> {
   if (upgrade.request.headers.upgrade?.toLowerCase() !== "websocket") throw unknownPath();
-  const target = resolveTarget(dispatcher.services, path, request.query);
+  const target = resolveLog(dispatcher.services, path, request.query);
   if (!connector) throw unreachable();
-  const log = await fetchLog(connector, target, { signal: request.signal });
+  const log = target && (await fetchLog(connector, target, { signal: request.signal }));
   const { sendOverWebSocket } = await import("../../../cri/stream/send-web-socket.ts");
-  await sendOverWebSocket(upgrade, log.body ?? new Blob([]).stream());
+  await sendOverWebSocket(upgrade, log?.body ?? new Blob([]).stream());
 }
 
 function isUpgradable({ group, version, plural, subresource, namespace, isWatch }: ResourcePath): boolean {
@@ -121,14 +140,11 @@ function isUpgradable({ group, version, plural, subresource, namespace, isWatch 
 function requestOf({ request, peer }: Upgrade, signal: AbortSignal): ApiRequest {
   const url = request.url ?? "/";
   const queryAt = url.indexOf("?");
-  const headers = new Headers();
-  for (const [name, value] of Object.entries(request.headers))
-    for (const one of [value ?? []].flat()) if (!name.startsWith(":")) headers.append(name, one);
   return {
     method: request.method ?? "GET",
     path: queryAt < 0 ? url : url.slice(0, queryAt),
     query: new URLSearchParams(queryAt < 0 ? "" : url.slice(queryAt + 1)),
-    headers,
+    headers: new ServedHeaders(request),
     signal,
     peer,
     body: async () => new Uint8Array(),

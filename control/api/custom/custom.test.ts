@@ -235,8 +235,22 @@ t.test("an object is shown in every version that is served", async (t) => {
 
 t.test("deleting a definition deletes its objects, and then it is gone", async (t) => {
   const api = await withWidgets(t);
-  await api.ask("POST", widgets, widget("a", { color: "red" }));
-  await api.ask("DELETE", `${crds}/widgets.example.com`);
+  const held = widget("a", { color: "red" });
+  await api.ask("POST", widgets, { ...held, metadata: { name: "a", finalizers: ["example.com/wait"] } });
+  const before = await api.ask("GET", `${crds}/widgets.example.com`);
+  t.notOk("finalizers" in before.body.metadata, "nothing holds it before that");
+  const { body } = await api.ask("DELETE", `${crds}/widgets.example.com`);
+  t.match(body.metadata, { finalizers: ["customresourcecleanup.apiextensions.k8s.io"], deletionTimestamp: String });
+  await until("its object to be on its way", async () => {
+    const { metadata } = (await api.ask("GET", `${widgets}/a`)).body;
+    return metadata?.deletionTimestamp;
+  });
+  await api.ask(
+    "PATCH",
+    `${widgets}/a`,
+    { metadata: { finalizers: null } },
+    { "content-type": "application/merge-patch+json" },
+  );
   await until("it to be gone", async () => (await api.ask("GET", `${crds}/widgets.example.com`)).status === 404);
   t.equal((await api.ask("GET", widgets)).status, 404);
 });
@@ -330,4 +344,25 @@ t.test("OpenAPI v2 of schemas that it cannot say is what kubectl can read", asyn
   });
   const { "x-kubernetes-group-version-kind": _kind, ...rest } = definitions["com.example.v2.Widget"];
   t.same(rest, { type: "object" });
+});
+
+t.test("who uses a deprecated version is told with every answer, and which one to use", async (t) => {
+  const old = { deprecated: true, storage: false };
+  const versions = [
+    version("v1"),
+    version("v2alpha1", { storage: false }),
+    version("v1beta2", { storage: false, served: false }),
+    version("v1beta1", old),
+    version("v3", { ...old, deprecationWarning: "v3 came too early" }),
+    version("v4", old),
+  ];
+  const api = await withWidgets(t, versions);
+  const warnings = async (name: string) =>
+    (await api.ask("GET", `/apis/example.com/${name}/namespaces/default/widgets`)).headers.get("warning");
+  t.equal(await warnings("v1"), null);
+  t.equal(await warnings("v1beta1"), '299 - "example.com/v1beta1 Widget is deprecated; use example.com/v1 Widget"');
+  t.equal(await warnings("v3"), '299 - "v3 came too early"');
+  t.equal(await warnings("v4"), '299 - "example.com/v4 Widget is deprecated"', "nothing is better");
+  const { headers } = await api.ask("GET", "/api/v1/componentstatuses");
+  t.equal(headers.get("warning"), '299 - "v1 ComponentStatus is deprecated in v1.19+"');
 });

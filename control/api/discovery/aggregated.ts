@@ -17,12 +17,12 @@ export function aggregated(
     items: groups
       .filter(({ name }) => (name === "") === (root === "api"))
       .map(({ name: group, versions }) => ({
-        metadata: { name: group, creationTimestamp: null },
+        metadata: { ...(group === "" ? {} : { name: group }), creationTimestamp: null },
         versions: versions.map(({ version: groupVersion, definitions, remote }) => ({
           version: groupVersion,
           resources: remote
-            ? described(remote.told?.resources ?? [], group, groupVersion)
-            : definitions.flatMap((definition) => described(listedOf(definition, handlers), group, groupVersion)),
+            ? described(remote.told?.resources ?? [])
+            : definitions.flatMap((definition) => described(listedOf(definition, handlers))),
           freshness: remote && !remote.isAvailable ? "Stale" : "Current",
         })),
       })),
@@ -30,12 +30,9 @@ export function aggregated(
 }
 
 /** Resources with their subresources below them. */
-function described(listed: readonly ListedResource[], group: string, version: string): unknown[] {
-  const kindOf = (one: ListedResource) => ({
-    group: one.group || group,
-    version: one.version || version,
-    kind: one.kind,
-  });
+function described(listed: readonly ListedResource[]): unknown[] {
+  // Those of the resource's own group and version are left open.
+  const kindOf = ({ group = "", version = "", kind }: ListedResource) => ({ group, version, kind });
   return listed
     .filter(({ name }) => !name.includes("/"))
     .map((main) => {

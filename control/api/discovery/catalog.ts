@@ -3,7 +3,8 @@
 import type { ResourceDefinition } from "../../resources/definition.ts";
 import { groupPriorityOf } from "../aggregation/local-services.ts";
 import type { Remote } from "../aggregation/remote.ts";
-import { compareVersions, type Registry } from "../registry.ts";
+import { compareVersions } from "../../resources/version-order.ts";
+import type { Registry } from "../registry.ts";
 
 interface CatalogVersion {
   readonly version: string;

@@ -1,12 +1,11 @@
 // Answers /api, /apis and what lies directly below: which groups, versions and resources are served.
 
 import { createHash } from "node:crypto";
-import { type Answer, bytesAnswer } from "../answer.ts";
+import { type Answer, bytesAnswer, pageNotFound } from "../answer.ts";
 import { parseMediaType } from "../media-type.ts";
 import type { Registry } from "../registry.ts";
 import type { ApiRequest } from "../request.ts";
-import { failure, methodNotAllowed } from "../status.ts";
-import { statusAnswer } from "../answer.ts";
+import { methodNotAllowed, unknownPath } from "../status.ts";
 import type { SubresourceHandler } from "../subresources.ts";
 import type { Remotes } from "../aggregation/remotes.ts";
 import type { Services } from "../scope.ts";
@@ -110,6 +109,7 @@ export class Discovery {
 
   #version(request: ApiRequest, group: string, version: string): Answer {
     const definitions = this.#registry.resources(group, version);
+    if (definitions.length === 0 && this.#registry.versions(group).length > 0) throw unknownPath();
     if (definitions.length === 0) return pageNotFound();
     return this.#send(request, `version:${group}/${version}`, "application/json", () =>
       resourceList(definitions, this.#handlers),
@@ -147,10 +147,6 @@ export class Discovery {
 function groupOf({ name, versions }: CatalogGroup) {
   const shown = versions.map(({ version }) => ({ groupVersion: `${name}/${version}`, version }));
   return { name, versions: shown, preferredVersion: shown[0] };
-}
-
-function pageNotFound(): Answer {
-  return statusAnswer(failure(404, "NotFound", "the server could not find the requested resource", {}));
 }
 
 /** The version of aggregated discovery that the client asks for first, if any. */

@@ -74,7 +74,8 @@ export function resourceList(definitions: readonly ResourceDefinition[], handler
   const first = definitions[0];
   return {
     kind: "APIResourceList",
-    apiVersion: "v1",
+    // Of the oldest group upstream leaves it out.
+    ...(first?.group === "" ? {} : { apiVersion: "v1" }),
     groupVersion: first ? groupVersion(first) : "",
     resources: definitions.flatMap((definition) => listedOf(definition, handlers)),
   };

@@ -16,7 +16,14 @@ export interface Decoding {
   /** Nothing that was said is left out, nothing unsaid is added: who applies an object owns what it says. */
   readonly isAsSaid?: boolean;
   /** The first value of another type than its field, where that is the problem. */
-  mismatch?: { readonly found: string; readonly path: string; readonly wanted: CompactField };
+  mismatch?: Mismatch;
+}
+
+interface Mismatch {
+  readonly value: unknown;
+  readonly found: string;
+  readonly path: string;
+  readonly wanted: CompactField;
 }
 
 type Json = Record<string, unknown>;
@@ -119,7 +126,7 @@ function visitScalar(value: unknown, kind: string, path: string, decoding: Decod
     case "s":
       return typeof value === "string" ? value : wrong(value, path, kind, decoding);
     case "i":
-      return isWhole(value) && Math.abs(value + 0.5) < 2 ** 31 ? value : wrong(value, path, kind, decoding);
+      return isInt32(value) ? value : wrong(value, path, kind, decoding);
     case "l":
       return isWhole(value) ? value : wrong(value, path, kind, decoding);
     case "n":
@@ -127,7 +134,7 @@ function visitScalar(value: unknown, kind: string, path: string, decoding: Decod
     case "b":
       return typeof value === "boolean" ? value : wrong(value, path, kind, decoding);
     case "e":
-      return typeof value === "string" || Number.isInteger(value) ? value : wrong(value, path, kind, decoding);
+      return typeof value === "string" || isInt32(value) ? value : wrong(value, path, kind, decoding);
     case "o":
       return isObject(value) ? value : wrong(value, path, kind, decoding);
     case "t":
@@ -174,14 +181,16 @@ function quantity(value: unknown, path: string, decoding: Decoding): unknown {
 
 const isWhole = (value: unknown): value is number => typeof value === "number" && Number.isInteger(value);
 
+const isInt32 = (value: unknown): boolean => isWhole(value) && Math.abs(value + 0.5) < 2 ** 31;
+
 function wrong(value: unknown, path: string, wanted: CompactField, decoding: Decoding): unknown {
   if (decoding.problem !== undefined) return value;
   const kind = Array.isArray(value) ? "array" : value === null ? "null" : typeof value;
   // Of a number that does not fit it is told which one it is.
-  const isNumeric = typeof value === "number" && typeof wanted === "string" && "iln".includes(wanted);
+  const isNumeric = typeof value === "number" && typeof wanted === "string" && "ilne".includes(wanted);
   const found = isNumeric ? `number ${value}` : kind === "boolean" ? "bool" : kind;
   decoding.problem = "";
-  decoding.mismatch = { found, path, wanted };
+  decoding.mismatch = { value, found, path, wanted };
   return value;
 }
 

@@ -1,7 +1,10 @@
 // Finds keys that stand twice in one JSON object: parsers keep the last and say nothing.
 
-/** Paths of duplicated keys, as `spec.replicas`. Expects valid JSON. */
+/** Paths of duplicated keys, as `spec.replicas`. Expects valid JSON, or nothing at all. */
 export function duplicateKeys(text: string): string[] {
+  if (text === "") return [];
+  // Most clients write as we would. What comes out as it went in has lost no key, and that is seen several times as fast.
+  if (JSON.stringify(JSON.parse(text)) === (text.endsWith("\n") ? text.slice(0, -1) : text)) return [];
   const found: string[] = [];
   const scanner = { text, at: 0 };
   scanValue(scanner, "", found);

@@ -50,3 +50,35 @@ export function goPlaceOf(root: CompactField, path: string, schemas: Schemas): s
   }
   return `${struct}.${names.join(".")}`;
 }
+
+/**
+ * What is said of a value that a strategic merge patch put where it does not fit: those are not decoded from JSON, and only types
+ * that read themselves speak of it in the same words. Undefined for those.
+ */
+export function unrestored(value: unknown, wanted: CompactField): string | undefined {
+  const kind = goKindOf(value);
+  if (typeof wanted !== "string") return `cannot restore ${wanted[0] === "list" ? "slice" : "map"} from ${kind}`;
+  if (wanted.startsWith("#")) return `cannot restore struct from: ${kind}`;
+  if (wanted === "o") return `cannot restore map from ${kind}`;
+  if (wanted === "y") return `cannot restore slice from ${kind}`;
+  if (!"silnb".includes(wanted)) return undefined;
+  const type = goTypeOf(wanted);
+  const isConverted = kind === "int64" ? wanted === "s" : kind === "float64" && "il".includes(wanted);
+  return isConverted ? `cannot convert ${kind} to ${type}` : `unrecognized type: ${type}`;
+}
+
+function goKindOf(value: unknown): string {
+  if (Array.isArray(value)) return "slice";
+  if (typeof value === "object") return "map";
+  if (typeof value === "number") return Number.isInteger(value) ? "int64" : "float64";
+  return typeof value === "boolean" ? "bool" : typeof value;
+}
+
+/** A value as Go prints one that it knows nothing of: `map[metadata:map[labels:x]]`. */
+export function goText(value: unknown): string {
+  if (value === null || value === undefined) return "<nil>";
+  if (Array.isArray(value)) return `[${value.map(goText).join(" ")}]`;
+  if (typeof value !== "object") return String(value);
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `map[${members.map(([key, member]) => `${key}:${goText(member)}`).join(" ")}]`;
+}

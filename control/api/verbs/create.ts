@@ -11,7 +11,7 @@ import { checkFields } from "../field-validation.ts";
 import { objectAnswer } from "../forms.ts";
 import { beginCreate, checkLater, claimKind, claimNamespace, finishCreate } from "../lifecycle.ts";
 import { writeOptions } from "../options.ts";
-import { type Scope, toStored } from "../scope.ts";
+import { isServed, type Scope, toStored } from "../scope.ts";
 import { alreadyExists, badRequest, invalidObject, methodNotAllowed } from "../status.ts";
 import { writtenAnswer } from "./get.ts";
 import { invalid } from "../../resources/field-error.ts";
@@ -23,9 +23,13 @@ const nameAttempts = 8;
 export async function createObject(scope: Scope): Promise<Answer> {
   if (scope.definition.namespaced && scope.namespace === "") throw methodNotAllowed();
   const options = writeOptions(scope, "CreateOptions");
-  const decoded = decodeBody(await scope.request.body(), scope.request.headers.get("content-type"));
-  const object = asObject(decoded.value);
-  claimKind(object, scope.definition);
+  const decoded = decodeBody(
+    await scope.request.body(),
+    scope.request.headers.get("content-type"),
+    scope.definition.kind,
+  );
+  const object = asObject(decoded.value, scope.definition);
+  claimKind(object, scope.definition, isServed(scope));
   checkFields(scope, object, decoded);
   return storeNew(scope, object, options);
 }

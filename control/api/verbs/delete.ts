@@ -21,6 +21,8 @@ export async function deleteObject(scope: Scope): Promise<Answer> {
 }
 
 async function deleteByOptions(scope: Scope, options: DeleteOptions): Promise<Answer> {
+  const { orphanWarning } = scope.definition;
+  if (orphanWarning && options.propagationPolicy === undefined) scope.warnings.push(orphanWarning);
   const outcome = await removeEntry(scope, options);
   if (!outcome) throw notFound(scope.definition, scope.name);
   const { definition } = scope;
@@ -85,17 +87,16 @@ export async function removeEntry(scope: Scope, options: DeleteOptions): Promise
 export function checkPreconditions(scope: Scope, object: KubeObject, { preconditions }: DeleteOptions): void {
   const { uid, resourceVersion } = preconditions;
   const name = object.metadata.name ?? "";
-  if (uid !== undefined && uid !== object.metadata.uid)
-    throw conflict(
-      scope.definition,
-      name,
-      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${object.metadata.uid ?? ""}`,
+  const { uid: own = "", resourceVersion: version = "" } = object.metadata;
+  // Here, and only here, upstream names the kind and not the resource.
+  const refuse = (why: string) => conflict({ ...scope.definition, plural: scope.definition.kind }, name, why);
+  if (uid !== undefined && uid !== own)
+    throw refuse(
+      `the UID in the precondition (${uid}) does not match the UID in record (${own}). The object might have been deleted and then recreated`,
     );
-  if (resourceVersion !== undefined && resourceVersion !== object.metadata.resourceVersion)
-    throw conflict(
-      scope.definition,
-      name,
-      `Precondition failed: ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${object.metadata.resourceVersion ?? ""}`,
+  if (resourceVersion !== undefined && resourceVersion !== version)
+    throw refuse(
+      `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${version}). The object might have been modified`,
     );
 }
 

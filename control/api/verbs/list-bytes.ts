@@ -1,5 +1,6 @@
 // Lists, tables and metadata of many objects, put together from the bytes that are kept of each rather than written anew.
 
+import { groupVersion, listKindOf, type ResourceDefinition } from "../../resources/definition.ts";
 import { revisionField } from "../../storage/encoding.ts";
 import type { Entry } from "../../storage/entry.ts";
 import { cellsText } from "../kept-row.ts";
@@ -9,8 +10,11 @@ import type { Scope } from "../scope.ts";
 import { includedObject, tableOf } from "../table.ts";
 import type { Page } from "./list.ts";
 
-/** One buffer, filled with the bytes that are kept anyway. */
-export function spliceList(apiVersion: string, kind: string, page: Page): Buffer {
+/** One buffer, filled with the bytes that are kept anyway. The kind of the items is that of the list, but custom ones say it. */
+export function spliceList(definition: ResourceDefinition, page: Page): Buffer {
+  const { isCustom } = definition;
+  const kind = listKindOf(definition);
+  const apiVersion = groupVersion(definition);
   const head = `{"kind":"${kind}","apiVersion":"${apiVersion}","metadata":${JSON.stringify(page.metadata)},"items":[`;
   let length = Buffer.byteLength(head) + 3 + page.entries.length;
   for (const entry of page.entries) length += entry.wireLength;
@@ -20,7 +24,7 @@ export function spliceList(apiVersion: string, kind: string, page: Page): Buffer
   for (const entry of page.entries) {
     if (!isFirst) target[at++] = 0x2c;
     isFirst = false;
-    at = entry.writeTo(target, at);
+    at = isCustom ? entry.writeTo(target, at) : entry.writeItemTo(target, at);
   }
   at += target.write("]}\n", at, "latin1");
   return target.subarray(0, at);

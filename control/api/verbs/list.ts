@@ -27,7 +27,7 @@ export async function listObjects(scope: Scope): Promise<Answer> {
   const page = await pageOf(scope);
   const { definition } = scope;
   if (wanted.encoding === "json" && !definition.fromStored && !isPretty(scope)) {
-    if (wanted.as === undefined) return bytesAnswer(spliceList(groupVersion(definition), listKindOf(definition), page));
+    if (wanted.as === undefined) return bytesAnswer(spliceList(definition, page));
     if (wanted.as === "Table") return bytesAnswer(spliceTable(scope, wanted, page), 200, typeOf(wanted));
     return bytesAnswer(spliceMetadata(wanted, page), 200, typeOf(wanted));
   }
@@ -50,13 +50,14 @@ function listInForm(scope: Scope, wanted: Wanted, objects: KubeObject[], metadat
       metadata,
       items: objects.map((object) => partialMetadata(object, wanted.version)),
     };
-  return { kind: listKindOf(definition), apiVersion: groupVersion(definition), metadata, items: objects };
+  const items = definition.isCustom ? objects : objects.map(({ kind: _kind, apiVersion: _version, ...item }) => item);
+  return { kind: listKindOf(definition), apiVersion: groupVersion(definition), metadata, items };
 }
 
 /** The page that limit and continue ask for, or everything. */
 export async function pageOf(scope: Scope): Promise<Page> {
   const { query } = scope.request;
-  const limit = numberOf(query.get("limit"), "limit");
+  const limit = numberOf(query.get("limit"));
   const token = query.get("continue") ?? "";
   const snapshot = await snapshotOf(scope, token);
   const selection = selectionOf(scope);
@@ -100,7 +101,7 @@ async function snapshotOf(scope: Scope, token: string): Promise<Snapshot> {
   const asked = query.get("resourceVersion") ?? "";
   const match = query.get("resourceVersionMatch") ?? "";
   checkListOptions(query, false);
-  numberOf(query.get("timeoutSeconds"), "timeoutSeconds");
+  numberOf(query.get("timeoutSeconds"));
   if (token !== "") {
     if (asked !== "" && asked !== "0")
       throw badRequest("specifying resource version is not allowed when using continue");
@@ -114,10 +115,10 @@ async function snapshotOf(scope: Scope, token: string): Promise<Snapshot> {
   return snapshotFor(scope, {});
 }
 
-export function numberOf(text: string | null, what: string): number {
+export function numberOf(text: string | null): number {
   if (text === null || text === "") return 0;
   if (!/^-?\d{1,15}$/.test(text))
-    throw badRequest(`unable to decode query: ${what} must be a number: ${JSON.stringify(text.slice(0, 50))}`);
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text.slice(0, 50))}: invalid syntax`);
   return Math.max(0, Number(text));
 }
 

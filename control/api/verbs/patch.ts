@@ -9,56 +9,63 @@ import { applyStrategicPatch } from "../../../plugins/kit/patch/strategic-patch.
 import { groupVersion } from "../../resources/definition.ts";
 import type { Answer } from "../answer.ts";
 import { applyObject } from "../apply/apply.ts";
-import { asObject, type Decoded, decodeJson } from "../body.ts";
+import { asObject, type Decoded, decodePatch } from "../body.ts";
 import { checkPatched } from "../field-validation.ts";
 import { claimKind } from "../lifecycle.ts";
 import { parseMediaType } from "../media-type.ts";
 import { writeOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
-import { failure, notFound, unsupportedMediaType } from "../status.ts";
+import { failure, notFound } from "../status.ts";
 import { updateObject } from "./update.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
 
-type PatchFunction = (document: KubeObject, patch: unknown, scope: Scope) => unknown;
+interface PatchType {
+  readonly type: "json" | "merge" | "strategic";
+  apply(document: KubeObject, patch: unknown, scope: Scope): unknown;
+}
 
-const patchTypes: Record<string, PatchFunction> = {
-  "application/json-patch+json": (document, patch) => applyJsonPatch(document, patch),
-  "application/merge-patch+json": (document, patch) => applyMergePatch(document, patch),
-  "application/strategic-merge-patch+json": (document, patch, { definition }) =>
-    applyStrategicPatch(document, patch, `${groupVersion(definition)}/${definition.kind}`),
+const patchTypes: Record<string, PatchType> = {
+  "application/json-patch+json": { type: "json", apply: (document, patch) => applyJsonPatch(document, patch) },
+  "application/merge-patch+json": { type: "merge", apply: (document, patch) => applyMergePatch(document, patch) },
+  "application/strategic-merge-patch+json": {
+    type: "strategic",
+    apply: (document, patch, { definition }) =>
+      applyStrategicPatch(document, patch, `${groupVersion(definition)}/${definition.kind}`),
+  },
 };
 
 export async function patchObject(scope: Scope): Promise<Answer> {
   const type = parseMediaType(scope.request.headers.get("content-type") ?? "").type;
   if (type === "application/apply-patch+yaml" || type === "application/apply-patch+json") return applyObject(scope);
-  const apply = Object.hasOwn(patchTypes, type) ? patchTypes[type] : undefined;
-  if (!apply || (scope.definition.isCustom && type === "application/strategic-merge-patch+json"))
-    throw unsupportedMediaType([
-      ...Object.keys(patchTypes).filter((name) => !scope.definition.isCustom || !name.includes("strategic")),
-      "application/apply-patch+yaml",
-    ]);
+  const patchType = Object.hasOwn(patchTypes, type) ? patchTypes[type] : undefined;
+  if (!patchType || (scope.definition.isCustom && type === "application/strategic-merge-patch+json"))
+    throw new Fault("unsupported", "415: Unsupported Media Type", {
+      details: failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {}),
+    });
   const options = writeOptions(scope, "PatchOptions");
   const errors = forceErrors(scope.request.query);
   if (errors.length > 0) throw invalidOptions("PatchOptions", errors);
-  const patch = decodeJson(await scope.request.body());
+  const patch = decodePatch(await scope.request.body(), patchType.type);
   const answer = await updateObject(scope, {
     options,
-    next: (previous) => patched(scope, previous, patch, apply),
+    next: (previous) => patched(scope, previous, patch, patchType),
   });
   if (!answer) throw notFound(scope.definition, scope.name);
   return answer;
 }
 
-function patched(scope: Scope, previous: KubeObject, patch: Decoded, apply: PatchFunction): KubeObject {
+function patched(scope: Scope, previous: KubeObject, patch: Decoded, { type, apply }: PatchType): KubeObject {
   let next: unknown;
   try {
     next = apply(previous, patch.value, scope);
   } catch (error) {
     if (!isFault(error, "invalid")) throw error;
-    throw new Fault("invalid", error.message, { details: failure(422, "Invalid", error.message, {}) });
+    // Which operation of a JSON patch failed, and why, upstream keeps to itself.
+    const message = type === "json" ? "the server rejected our request due to an error in our request" : error.message;
+    throw new Fault("invalid", error.message, { details: failure(422, "Invalid", message, {}) });
   }
   const object = asObject(next);
   claimKind(object, scope.definition);
-  checkPatched(scope, object, patch);
+  checkPatched(scope, object, { ...patch, type, result: () => apply(previous, patch.value, scope) });
   return object;
 }

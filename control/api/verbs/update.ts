@@ -22,7 +22,7 @@ import {
   keepStatus,
 } from "../lifecycle.ts";
 import { writeOptions } from "../options.ts";
-import { copyOf, objectOf, type Scope, shownEntry, toStored } from "../scope.ts";
+import { copyOf, isServed, objectOf, type Scope, shownEntry, toStored } from "../scope.ts";
 import { badRequest, notFound } from "../status.ts";
 import { storeNew } from "./create.ts";
 import { scopeNamespace, writtenAnswer } from "./get.ts";
@@ -39,9 +39,9 @@ export async function replaceObject(scope: Scope): Promise<Answer> {
   const options = writeOptions(scope, "UpdateOptions");
   const body = await scope.request.body();
   const contentType = scope.request.headers.get("content-type");
-  const decoded = decodeBody(body, contentType);
-  const first = asObject(decoded.value);
-  claimKind(first, scope.definition);
+  const decoded = decodeBody(body, contentType, scope.definition.kind);
+  const first = asObject(decoded.value, scope.definition);
+  claimKind(first, scope.definition, isServed(scope));
   checkFields(scope, first, decoded);
   claimNamespace(first, scope);
   if (!first.metadata.name) throw badRequest("name must be provided");
@@ -129,7 +129,7 @@ async function makeNext(scope: Scope, update: Update, current: Entry): Promise<K
     checkUpdate(scope, next, previous, definition.validateStatus?.(next, previous) ?? []);
   } else {
     finishUpdate(scope, next, previous);
-    await checkLater(scope, next);
+    await checkLater(scope, next, previous);
   }
   await validate(scope, admitted);
   return next;

@@ -36,7 +36,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   checkListOptions(query, true);
   if (isTrue(sendInitial) && !isTrue(query.get("allowWatchBookmarks")))
     throw badRequest("allowWatchBookmarks must be true when sendInitialEvents is true");
-  numberOf(query.get("timeoutSeconds"), "timeoutSeconds"); // refused here, while there is still a status to answer with
+  numberOf(query.get("timeoutSeconds")); // refused here, while there is still a status to answer with
   const asked = query.get("resourceVersion") ?? "";
   let since: number | undefined;
   if (asked !== "" && asked !== "0") since = await notOlderThan(scope, asked);
@@ -80,7 +80,7 @@ class WatchStream {
     const end = () => this.#end(sink);
     sink.onClose(end);
     const seconds = Math.min(
-      numberOf(request.query.get("timeoutSeconds"), "timeoutSeconds") || 1800 + Math.random() * 1800,
+      numberOf(request.query.get("timeoutSeconds")) || 1800 + Math.random() * 1800,
       longestWatchSeconds,
     );
     this.#stops.push(services.clock.after(seconds * 1000, end));

@@ -9,12 +9,16 @@ export interface NamespacedBootstrap {
   rules: PolicyRule[];
   /** `u:` a user, `s:namespace/name` a service account. */
   boundTo: readonly string[];
+  /** The name of the binding where it is not that of the role. */
+  binding?: string;
 }
 
-/** The lock of a leader election is one lease or config map of a known name. */
+/** The lock of a leader election is a config map of a known name, or a lease. */
 const leaderLock = (name: string): PolicyRule[] => [
   rule("watch", "core", "configmaps"),
   rule("get,update", "core", "configmaps", name),
+  rule("create,get,list,update,watch", "coordination.k8s.io", "leases"),
+  rule("create,get,list,update,watch", "coordination.k8s.io", "leasecandidates"),
 ];
 
 export function namespacedBootstrapRoles(): NamespacedBootstrap[] {
@@ -22,6 +26,7 @@ export function namespacedBootstrapRoles(): NamespacedBootstrap[] {
     {
       namespace: "kube-system",
       name: "extension-apiserver-authentication-reader",
+      binding: "system::extension-apiserver-authentication-reader",
       rules: [rule("get,list,watch", "core", "configmaps", "extension-apiserver-authentication")],
       boundTo: ["u:system:kube-controller-manager", "u:system:kube-scheduler"],
     },
@@ -47,7 +52,11 @@ export function namespacedBootstrapRoles(): NamespacedBootstrap[] {
       namespace: "kube-system",
       name: "system::leader-locking-kube-controller-manager",
       rules: leaderLock("kube-controller-manager"),
-      boundTo: ["u:system:kube-controller-manager", "s:kube-system/kube-controller-manager"],
+      boundTo: [
+        "u:system:kube-controller-manager",
+        "s:kube-system/kube-controller-manager",
+        "s:kube-system/leader-election-controller",
+      ],
     },
     {
       namespace: "kube-system",

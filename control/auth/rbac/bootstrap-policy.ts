@@ -64,12 +64,12 @@ export function bootstrapPolicy(): PolicyObject[] {
     objects.push({ apiVersion: rbacVersion, kind: "ClusterRole", metadata: meta(name), rules });
     bind(name, name, [`s:kube-system/${account}`]);
   }
-  for (const { namespace, name, rules, boundTo } of namespacedBootstrapRoles()) {
+  for (const { namespace, name, rules, boundTo, binding = name } of namespacedBootstrapRoles()) {
     objects.push({ apiVersion: rbacVersion, kind: "Role", metadata: meta(name, { namespace }), rules });
     bindings.push({
       apiVersion: rbacVersion,
       kind: "RoleBinding",
-      metadata: meta(name, { namespace }),
+      metadata: meta(binding, { namespace }),
       roleRef: { apiGroup: rbacGroup, kind: "Role", name },
       subjects: boundTo.map(subjectOf),
     });

@@ -8,6 +8,32 @@ import { latestWithin, parseSchedule } from "./schedule.ts";
 const at = (text: string) => Date.parse(text);
 const names = ["cronjob-controller", "job-controller", "generic-garbage-collector"];
 
+const newYork = "America/New_York";
+const clockChanges: [what: string, schedule: string, zone: string, after: string, expected: string][] = [
+  [
+    "an hour that is skipped does not happen",
+    "30 2 * * *",
+    newYork,
+    "2026-03-08T00:00-05:00",
+    "2026-03-09T02:30-04:00",
+  ],
+  ["nor on another day of that year", "30 2 8 3 *", newYork, "2026-03-08T00:00-05:00", "2027-03-08T02:30-05:00"],
+  ["every hour goes on behind the gap", "0 * * * *", newYork, "2026-03-08T01:00-05:00", "2026-03-08T03:00-04:00"],
+  ["the day after is whole", "0 0 * * *", newYork, "2026-03-08T12:00-04:00", "2026-03-09T00:00-04:00"],
+  ["an hour that comes twice happens first", "30 1 * * *", newYork, "2026-11-01T00:00-04:00", "2026-11-01T01:30-04:00"],
+  ["and again", "30 1 * * *", newYork, "2026-11-01T01:30-04:00", "2026-11-01T01:30-05:00"],
+  ["and then on the next day", "30 1 * * *", newYork, "2026-11-01T01:30-05:00", "2026-11-02T01:30-05:00"],
+  ["every hour is not confused by it", "0 * * * *", newYork, "2026-11-01T01:00-04:00", "2026-11-01T01:00-05:00"],
+  ["a day without a midnight", "0 0 * * *", "America/Sao_Paulo", "2018-11-03T12:00-03:00", "2018-11-05T00:00-02:00"],
+  ["its first hour all the same", "0 1 * * *", "America/Sao_Paulo", "2018-11-03T12:00-03:00", "2018-11-04T01:00-02:00"],
+  ["half an hour", "15 2 * * *", "Australia/Lord_Howe", "2026-10-03T12:00+10:30", "2026-10-05T02:15+11:00"],
+];
+
+t.test("parseSchedule() reads the clock on the wall when it is set", async (t) => {
+  for (const [what, schedule, zone, after, expected] of clockChanges)
+    t.equal(parseSchedule(schedule, zone).next(Date.parse(after)), Date.parse(expected), what);
+});
+
 t.test("parseSchedule() knows fields, names, zones and intervals", async (t) => {
   const rows = [
     { schedule: "*/15 * * * *", zone: "UTC", after: "2026-01-01T00:01:00Z", expected: "2026-01-01T00:15:00Z" },
@@ -21,10 +47,15 @@ t.test("parseSchedule() knows fields, names, zones and intervals", async (t) => 
     { schedule: "CRON_TZ=Asia/Tokyo 0 9 * * *", after: "2026-01-01T01:00:00Z", expected: "2026-01-02T00:00:00Z" },
     { schedule: "@every 1h30m", after: "2026-01-01T00:00:00.500Z", expected: "2026-01-01T01:30:00Z" },
     { schedule: "0 0 13 * 5", zone: "UTC", after: "2026-02-01T00:00:00Z", expected: "2026-02-06T00:00:00Z" },
+    { schedule: "5/20 * * * *", zone: "UTC", after: "2026-02-01T00:05:00Z", expected: "2026-02-01T00:25:00Z" },
+    { schedule: "0 0 */2 * 1", zone: "UTC", after: "2026-02-01T00:00:00Z", expected: "2026-02-02T00:00:00Z" },
     { schedule: "0 0 ? * ?", zone: "UTC", after: "2026-02-01T00:00:00Z", expected: "2026-02-02T00:00:00Z" },
   ];
   for (const { schedule, zone, after, expected } of rows)
     t.equal(parseSchedule(schedule, zone).next(at(after)), at(expected), `${schedule} ${zone ?? ""}`);
+  t.equal(parseSchedule("0 0 30 2 *", "UTC").next(at("2026-01-01T00:00:00Z")), undefined, "it never comes");
+  t.throws(() => parseSchedule("0 0 L * *"), { code: "invalid", message: /failed to parse int from L/ });
+  t.throws(() => parseSchedule("0 0 * * *", "Mars/Olympus"), { code: "invalid", message: /time zone Mars\/Olympus/ });
   t.equal(parseSchedule("0 0 30 2 *", "UTC").next(at("2026-01-01T00:00:00Z")), undefined, "the 30th of February");
   for (const wrong of ["x", "61 * * * *", "@every", "@every -1h"])
     t.throws(() => parseSchedule(wrong), { code: "invalid" });

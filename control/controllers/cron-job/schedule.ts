@@ -1,44 +1,57 @@
 // Cron schedules: five fields, `@hourly` and its like, `@every 90m`, with a time zone of their own. Pure.
 
-import { Cron } from "croner";
 import { Fault } from "../../../plugins/kit/fault.ts";
+import { type CronFields, parseCron } from "../../resources/batch/cron-format.ts";
+import { type WallClock, wallClock } from "./wall-clock.ts";
 
 export interface Schedule {
-  /** The first moment after the given one, or undefined when it never comes. */
+  /** The first moment after the given one, or undefined when it does not come within five years. */
   next(after: number): number | undefined;
 }
 
+const minuteMs = 60_000;
+
 /** Fault invalid, in words for an event, when it cannot be understood. */
 export function parseSchedule(text: string, timeZone?: string | null): Schedule {
-  const inline = /^(?:CRON_)?TZ=(\S+)\s+(.*)$/.exec(text.trim());
-  const pattern = (inline?.[2] ?? text).trim();
-  const zone = timeZone ?? inline?.[1];
-  const every = /^@every\s+(\S+)$/.exec(pattern);
-  if (every) {
-    const ms = durationMs(every[1] ?? "");
-    if (!ms) throw new Fault("invalid", `cannot read the duration of "${pattern}"`);
-    return { next: (after) => Math.floor(after / 1000) * 1000 + ms };
-  }
-  try {
-    // A question mark means "any" here, not "now".
-    const cron = new Cron(pattern.replaceAll("?", "*"), { paused: true, ...(zone ? { timezone: zone } : {}) });
-    return { next: (after) => cron.nextRun(new Date(after))?.getTime() };
-  } catch (cause) {
-    throw new Fault("invalid", `cannot read "${text}": ${cause instanceof Error ? cause.message : String(cause)}`, {
-      cause,
-    });
+  const inline = /^(?:CRON_)?TZ=(\S+)\s+/.exec(text.trim());
+  const fields = parseCron(text.trim());
+  if ("problem" in fields) throw new Fault("invalid", fields.problem);
+  if ("everyMs" in fields && fields.everyMs <= 0) throw new Fault("invalid", `"${text}" goes backwards`);
+  if ("everyMs" in fields) return { next: (after) => Math.floor(after / 1000) * 1000 + fields.everyMs };
+  const clock = wallClock(timeZone ?? inline?.[1]);
+  return { next: (after) => nextMoment(fields, clock, after) };
+}
+
+/**
+ * The first minute whose reading of the wall clock fits. So what the clock skips in spring does not happen, and what it shows twice in
+ * autumn happens twice, as upstream has it.
+ */
+function nextMoment(fields: CronFields, clock: WallClock, after: number): number | undefined {
+  let at = (Math.floor(after / minuteMs) + 1) * minuteMs;
+  const lastYear = clock.at(at).year + 5;
+  for (;;) {
+    const { year, month, day, dayOfWeek, hour, minute } = clock.at(at);
+    if (year > lastYear) return undefined;
+    if (!fields.month.values.has(month)) at = clock.startOfDay({ year, month: month + 1, day: 1 }, at);
+    else if (!isDay(fields, day, dayOfWeek)) at = clock.startOfDay({ year, month, day: day + 1 }, at);
+    else if (!fields.hour.values.has(hour)) at += (60 - minute) * minuteMs;
+    else if (!fields.minute.values.has(minute)) at += (nextValue(fields.minute.values, minute) - minute) * minuteMs;
+    else return at;
   }
 }
 
-const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+/** Where both kinds of day are said, either will do. */
+function isDay({ dayOfMonth, dayOfWeek }: CronFields, day: number, weekDay: number): boolean {
+  const isDate = dayOfMonth.values.has(day);
+  const isWeekDay = dayOfWeek.values.has(weekDay);
+  return dayOfMonth.isAny || dayOfWeek.isAny ? isDate && isWeekDay : isDate || isWeekDay;
+}
 
-/** `1h30m`; whole seconds, at least one. */
-function durationMs(text: string): number | undefined {
-  if (!/^(\d+(\.\d+)?(ms|h|m|s))+$/.test(text)) return undefined;
-  let total = 0;
-  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|h|m|s)/g))
-    total += Number(amount) * (units[unit ?? ""] ?? 0);
-  return Math.max(1000, Math.floor(total / 1000) * 1000);
+/** The next one in the same hour, or the hour's end. */
+function nextValue(values: ReadonlySet<number>, minute: number): number {
+  let next = minute + 1;
+  while (next < 60 && !values.has(next)) next++;
+  return next;
 }
 
 /**

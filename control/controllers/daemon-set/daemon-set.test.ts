@@ -142,6 +142,8 @@ t.test("daemonSetController() follows nodes and rolls a new template out", async
       status.observedGeneration === metadata.generation,
   );
   t.ok(room.pods().every((one) => !before.has(one.metadata.uid)));
+  const created = room.list(resources.events).find(({ reason }) => reason === "SuccessfulCreate");
+  t.equal(created?.source.component, "daemonset-controller", "events are signed as upstream signs them");
   t.same(
     room
       .list(resources.controllerrevisions)

@@ -27,7 +27,7 @@ export const daemonSetController: ControllerFactory = (context) => {
   const pods = informers.for<Pod>(resources.pods);
   const nodes = informers.for<Node>(resources.nodes);
   const stored = informers.for<ControllerRevision>(resources.controllerrevisions);
-  const revisions = new Revisions(client, (namespace) => stored.list(namespace), daemonSetType);
+  const revisions = new Revisions(client, (namespace) => stored.list(namespace), daemonSetType, revisionLabel);
   const control = new PodControl(context);
   /** How often a daemon failed on a node in a row, and when it may be replaced; by set, revision and node. */
   const failures = new Map<string, { count: number; notBefore: number }>();

@@ -76,6 +76,50 @@ t.test("disruptionController() and the eviction subresource hold to the budget",
   );
 });
 
+t.test(
+  "unhealthyPodEvictionPolicy says whether pods that do not serve may go from a budget that is spent",
+  async (t) => {
+    const room = await controllerRoom(t, ["disruption-controller"], { kubelet: false });
+    const pod = async (name: string, app: string, isReady: boolean) => {
+      const made = podTemplate({}, { nodeName: "n" });
+      await room.create(resources.pods, { ...made, metadata: { name, labels: { app } } });
+      const conditions = [{ type: "Ready", status: isReady ? "True" : "False" }];
+      await room.patch(resources.pods, name, { status: { phase: "Running", conditions } }, "status");
+    };
+    const evict = async (name: string) =>
+      (
+        await room.api.ask("POST", `/api/v1/namespaces/default/pods/${name}/eviction`, {
+          apiVersion: "policy/v1",
+          kind: "Eviction",
+          metadata: { name },
+          deleteOptions: { gracePeriodSeconds: 0 },
+        })
+      ).status;
+    const budget = async (app: string, minAvailable: number, unhealthyPodEvictionPolicy?: string) => {
+      const selector = { matchLabels: { app } };
+      const policy = unhealthyPodEvictionPolicy ? { unhealthyPodEvictionPolicy } : {};
+      await room.create(resources.poddisruptionbudgets, {
+        metadata: { name: app },
+        spec: { minAvailable, selector, ...policy },
+      });
+      await room.until(resources.poddisruptionbudgets, app, ({ status }) => status?.observedGeneration === 1);
+    };
+    for (const [app, minAvailable, policy, sick, well] of [
+      ["guarded", 2, undefined, 429, 429],
+      ["healthy", 1, "IfHealthyBudget", 201, 429],
+      ["usual", 1, undefined, 201, 429],
+      ["always", 2, "AlwaysAllow", 201, 429],
+    ] as const) {
+      await pod(`${app}-sick`, app, false);
+      await pod(`${app}-well`, app, true);
+      await budget(app, minAvailable, policy);
+      await room.until(resources.poddisruptionbudgets, app, ({ status }) => status?.currentHealthy === 1);
+      t.equal(await evict(`${app}-well`), well, `${app}: one that serves`);
+      t.equal(await evict(`${app}-sick`), sick, `${app}: one that does not`);
+    }
+  },
+);
+
 t.test("disruptionController() warns of pods that no controller sizes", async (t) => {
   const room = await controllerRoom(t, ["disruption-controller"]);
   await room.create(resources.pods, { ...podTemplate({}, {}), metadata: { name: "lone", labels: { app: "lone" } } });

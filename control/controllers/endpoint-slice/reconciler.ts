@@ -12,6 +12,7 @@ import { type AddressType, addressTypesOf, desiredGroups, type Endpoint, type En
 import { hintsFor, isSharedByZone, zoneFacts } from "./hints.ts";
 import { isManagedSlice, labelsFor, serviceKeyOf } from "./labels.ts";
 import { type EndpointSlice, planSlices } from "./slices.ts";
+import { TriggerTimes, withTrigger } from "./trigger-times.ts";
 
 const sliceType = { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice" };
 const serviceType = { apiVersion: "v1", kind: "Service" };
@@ -21,6 +22,7 @@ export const endpointSliceController: ControllerFactory = ({ client, informers, 
   const pods = informers.for<Pod>(resources.pods);
   const nodes = informers.for<Node>(resources.nodes);
   const slices = informers.for<EndpointSlice>(resources.endpointslices);
+  const triggers = new TriggerTimes();
 
   const servicesOf = (pod: Pod): string[] =>
     services
@@ -76,9 +78,14 @@ export const endpointSliceController: ControllerFactory = ({ client, informers, 
       say("Normal", "TopologyAwareHintsEnabled", "Topology Aware Hints has been enabled");
   }
 
-  async function write(service: Service, family: AddressType, mine: readonly EndpointSlice[], call: Call) {
+  async function write(
+    { service, selected, trigger }: Looked,
+    family: AddressType,
+    mine: readonly EndpointSlice[],
+    call: Call,
+  ) {
     const { namespace = "" } = service.metadata;
-    const groups = desiredGroups(service, selectedPods(service), family, (name) => nodes.get("", name));
+    const groups = desiredGroups(service, selected, family, (name) => nodes.get("", name));
     addHints(service, groups, mine);
     const writes = planSlices(groups, mine, { keepsOne: true });
     const labels = labelsFor(service);
@@ -88,7 +95,9 @@ export const endpointSliceController: ControllerFactory = ({ client, informers, 
       .filter((slice) => !deepEqual(labels, slice.metadata.labels) && !isWritten(slice))
       .map((slice) => ({ slice, endpoints: slice.endpoints, ports: slice.ports }));
     for (const { slice, ...content } of [...writes.update, ...relabelled]) {
-      const metadata = { ...slice.metadata, labels };
+      const { annotations: old, ...rest } = slice.metadata;
+      const annotations = withTrigger(old, trigger);
+      const metadata = { ...rest, labels, ...(annotations ? { annotations } : {}) };
       await client.update(
         resources.endpointslices,
         { ...sliceType, ...slice, ...content, metadata } as KubeObject,
@@ -97,7 +106,9 @@ export const endpointSliceController: ControllerFactory = ({ client, informers, 
     }
     for (const content of writes.create) {
       const ownerReferences = [controllerReference(service, serviceType)];
-      const metadata = { namespace, generateName: `${service.metadata.name}-`, labels, ownerReferences };
+      const annotations = withTrigger(undefined, trigger);
+      const named = { namespace, generateName: `${service.metadata.name}-` };
+      const metadata = { ...named, labels, ...(annotations ? { annotations } : {}), ownerReferences };
       const object = { ...sliceType, metadata, addressType: family, ...content } as unknown as KubeObject;
       await client.create(resources.endpointslices, object, call, { namespace });
     }
@@ -133,6 +144,7 @@ export const endpointSliceController: ControllerFactory = ({ client, informers, 
     async reconcile(key, call) {
       const { namespace, name } = splitKey(key);
       const service = services.get(namespace, name);
+      if (!service) triggers.forget(key);
       if (!service || service.metadata.deletionTimestamp) return undefined;
       const found = slices.list(namespace).filter((slice) => isManagedSlice(slice) && serviceKeyOf(slice) === key);
       if (!hasSelector(service) || service.spec?.type === "ExternalName") {
@@ -140,13 +152,15 @@ export const endpointSliceController: ControllerFactory = ({ client, informers, 
         return undefined;
       }
       const families = addressTypesOf(service);
+      const selected = selectedPods(service);
+      const looked = { service, selected, trigger: triggers.next(service, selected) };
       // A service of the same name that is no more may have left some; so may a family that it does not have any more.
       const isMine = (slice: EndpointSlice) =>
         isControlledBy(slice, service) && families.includes(slice.addressType as AddressType);
       try {
         for (const family of families) {
           const mine = found.filter((slice) => isMine(slice) && slice.addressType === family);
-          await write(service, family, mine, call);
+          await write(looked, family, mine, call);
         }
         await remove(
           found.filter((slice) => !isMine(slice)),
@@ -160,6 +174,13 @@ export const endpointSliceController: ControllerFactory = ({ client, informers, 
     },
   };
 };
+
+/** A service as it was looked at. */
+interface Looked {
+  readonly service: Service;
+  readonly selected: readonly Pod[];
+  readonly trigger: string | undefined;
+}
 
 const zoneOf = (node: Node) => node.metadata.labels?.["topology.kubernetes.io/zone"];
 

@@ -60,10 +60,13 @@ t.test("endpointsController() shows a service that nobody stands behind, until i
   const spec = { selector: { app: "none" }, ports: [{ port: 80 }] };
   await room.create(resources.services, { metadata: { name: "lonely" }, spec });
   const found = await room.until(resources.endpoints, "lonely", () => true);
-  t.notOk("subsets" in found || "annotations" in found.metadata, "what is empty is not shown");
+  t.notOk("subsets" in found, "what is empty is not shown");
+  const made = room.get(resources.services, found.metadata.name ?? "").metadata.creationTimestamp;
+  t.same(found.metadata.annotations, { "endpoints.kubernetes.io/last-change-trigger-time": made });
   const slices = () => room.list(resources.endpointslices);
   await room.until(resources.namespaces, "default", () => slices().length === 1);
   t.match(slices()[0], { endpoints: [], ports: [], metadata: { labels: { "kubernetes.io/service-name": "lonely" } } });
+  t.same(slices()[0]?.metadata.annotations, found.metadata.annotations, "slices tell it too");
   await room.create(resources.endpoints, { metadata: { name: "by-hand" } });
   await room.delete(resources.services, "lonely");
   await room.until(resources.namespaces, "default", () => !room.get(resources.endpoints, "lonely"));

@@ -8,10 +8,12 @@ import type { ControllerFactory } from "../../manager/contract.ts";
 import { keyOf, splitKey } from "../../manager/owners.ts";
 import { deepEqual } from "../../resources/equal.ts";
 import { addressTypesOf, desiredGroups } from "../endpoint-slice/desired.ts";
+import { TriggerTimes, withTrigger } from "../endpoint-slice/trigger-times.ts";
 import { subsetsOf } from "./subsets.ts";
 
 const headlessLabel = "service.kubernetes.io/headless";
 const capacityAnnotation = "endpoints.kubernetes.io/over-capacity";
+const truncated = "truncated";
 
 export const endpointsController: ControllerFactory = ({ client, informers }) => {
   const services = informers.for<Service>(resources.services);
@@ -29,6 +31,7 @@ export const endpointsController: ControllerFactory = ({ client, informers }) =>
       .map(keyOf);
   /** Services that an event told of since they were last looked at: when they are gone by then, what bears their name goes too. */
   const touched = new Set<string>();
+  const triggers = new TriggerTimes();
   /** Only we point at pods: what people write by hand is theirs. */
   const isOurs = (endpoints: Endpoints) =>
     endpoints.subsets?.some(({ addresses, notReadyAddresses }) =>
@@ -61,6 +64,7 @@ export const endpointsController: ControllerFactory = ({ client, informers }) =>
           if (known && (touched.has(key) || isOurs(known)))
             await client.delete(resources.endpoints, { namespace, name }, call);
           touched.delete(key);
+          triggers.forget(key);
           return undefined;
         }
         touched.delete(key);
@@ -70,7 +74,8 @@ export const endpointsController: ControllerFactory = ({ client, informers }) =>
         const { subsets, isTruncated } = subsetsOf(
           desiredGroups(service, selected, family, (node) => nodes.get("", node)),
         );
-        const { [capacityAnnotation]: _old, ...annotations } = known?.metadata.annotations ?? {};
+        const { [capacityAnnotation]: capacity, ...annotations } = known?.metadata.annotations ?? {};
+        const trigger = triggers.next(service, selected);
         const metadata = {
           ...known?.metadata,
           namespace,
@@ -79,14 +84,17 @@ export const endpointsController: ControllerFactory = ({ client, informers }) =>
             ...service.metadata.labels,
             ...(service.spec?.clusterIP === "None" ? { [headlessLabel]: "" } : {}),
           }),
-          annotations: unlessEmpty({ ...annotations, ...(isTruncated ? { [capacityAnnotation]: "truncated" } : {}) }),
+          annotations: withTrigger(
+            { ...annotations, ...(isTruncated ? { [capacityAnnotation]: truncated } : {}) },
+            trigger,
+          ),
         };
         const object = { apiVersion: "v1", kind: "Endpoints", metadata, ...(subsets.length > 0 ? { subsets } : {}) };
         if (!known) await client.create(resources.endpoints, object as KubeObject, call, { namespace });
         else if (
           !deepEqual(known.subsets ?? [], subsets) ||
           !deepEqual(known.metadata.labels ?? {}, metadata.labels ?? {}) ||
-          !deepEqual(known.metadata.annotations ?? {}, metadata.annotations ?? {})
+          capacity !== (isTruncated ? truncated : undefined)
         )
           await client.update(resources.endpoints, object as KubeObject, call);
       } catch (error) {

@@ -105,6 +105,72 @@ t.test("jobController() fails only the index that used up its own limit", async 
   t.match(end.status.conditions.at(-1), { reason: "FailedIndexes" });
 });
 
+t.test("jobController() fails an index at once by its failure policy, and the job when too many have", async (t) => {
+  const room = await controllerRoom(t, names, {
+    outcome: (pod) => ({ "1": { exitCode: 42 }, "2": { exitCode: 42 } })[indexOf(pod) ?? ""] ?? "ready",
+  });
+  const rules = [{ action: "FailIndex", onExitCodes: { operator: "In", values: [42] } }];
+  const limits = { backoffLimitPerIndex: 5, maxFailedIndexes: 1, podFailurePolicy: { rules } };
+  const spec = { completions: 4, parallelism: 4, completionMode: "Indexed", ...limits };
+  await room.create(resources.jobs, job("parts", spec));
+  const end = await room.until(resources.jobs, "parts", failed);
+  t.match(end.status, { failedIndexes: "1,2", terminating: 0 });
+  t.match(end.status.conditions.at(-1), {
+    reason: "MaxFailedIndexesExceeded",
+    message: "Job has exceeded the specified maximal number of failed indexes",
+  });
+  t.notOk(end.status.active, "those that ran on were taken away");
+});
+
+t.test("jobController() forgives a disruption by condition, and goes on with success rules of a count", async (t) => {
+  const clock = new FakeClock(Date.now());
+  const room = await controllerRoom(t, names, {
+    clock,
+    outcome: (pod) => (["0", "3"].includes(indexOf(pod) ?? "") ? "succeeded" : "ready"),
+  });
+  const rules = [{ action: "Ignore", onPodConditions: [{ type: "DisruptionTarget" }] }];
+  const successPolicy = { rules: [{ succeededIndexes: "1-2" }, { succeededIndexes: "0-3", succeededCount: 2 }] };
+  const spec = { completions: 5, parallelism: 5, completionMode: "Indexed", backoffLimit: 0 };
+  await room.create(resources.jobs, job("leaders", { ...spec, successPolicy, podFailurePolicy: { rules } }));
+  const end = await room.until(resources.jobs, "leaders", done);
+  t.match(end.status, { succeeded: 2, completedIndexes: "0,3" });
+  t.match(end.status.conditions[0], { reason: "SuccessPolicy", message: "Matched rules at index 1" });
+});
+
+t.test("jobController() waits for the end of a pod before it is replaced only where told so", async (t) => {
+  const room = await controllerRoom(t, names, { clock: new FakeClock(Date.now()), kubelet: false });
+  const made = (name: string) => room.pods().filter((pod) => pod.metadata.labels?.["job-name"] === name);
+  for (const [name, policy] of [
+    ["eager", "TerminatingOrFailed"],
+    ["patient", "Failed"],
+  ] as const) {
+    await room.create(resources.jobs, job(name, { podReplacementPolicy: policy, backoffLimit: 5 }));
+    await room.until(resources.jobs, name, ({ status }) => status?.active === 1);
+    // Bound, so that it has a grace in which it is on its way out.
+    const [pod] = made(name);
+    await room.client.create(
+      resources.pods,
+      { apiVersion: "v1", kind: "Binding", metadata: {}, target: { kind: "Node", name: "n" } } as never,
+      room.call,
+      { namespace: "default", name: pod?.metadata.name ?? "", subresource: "binding" },
+    );
+    await room.delete(resources.pods, pod?.metadata.name ?? "");
+  }
+  await room.until(resources.jobs, "eager", ({ status }) => status?.failed === 1);
+  await room.until(resources.jobs, "patient", ({ status }) => status?.terminating === 1 && !status.active);
+  t.equal(made("patient").length, 1, "nothing beside it");
+  t.notOk(room.get(resources.jobs, "patient").status.failed, "and it has not failed yet");
+});
+
+t.test("jobController() leaves a job to the manager that it names", async (t) => {
+  const room = await controllerRoom(t, names, { outcome: () => "succeeded" });
+  await room.create(resources.jobs, job("theirs", { managedBy: "example.com/other" }));
+  await room.create(resources.jobs, job("ours", { managedBy: "kubernetes.io/job-controller" }));
+  await room.until(resources.jobs, "ours", done);
+  t.same(room.get(resources.jobs, "theirs").status ?? {}, {}, "not even a start time");
+  t.equal(room.pods().length, 1);
+});
+
 t.test("jobController() ends early when the success policy holds", async (t) => {
   const room = await controllerRoom(t, names, { outcome: (pod) => (indexOf(pod) === "0" ? "succeeded" : "ready") });
   const spec = { completions: 3, parallelism: 3, completionMode: "Indexed" };

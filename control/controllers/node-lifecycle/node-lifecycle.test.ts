@@ -4,6 +4,7 @@ import { resources } from "../../../plugins/kit/objects/resources.ts";
 import type { Node } from "../../../plugins/kit/objects/types.ts";
 import type { Json } from "../../../test/harness/api-server.ts";
 import { controllerRoom, podTemplate, readyNode } from "../../../test/harness/controllers.ts";
+import { until } from "../../../test/harness/until.ts";
 import { msTolerated } from "../taint-eviction/tolerance.ts";
 import { paceMs, zoneState } from "./zones.ts";
 
@@ -112,6 +113,21 @@ t.test("a node that falls silent is marked, its pods stop serving and move away 
     "status",
   );
   await room.until(resources.nodes, "a", ({ spec }) => !spec.taints?.length);
+});
+
+t.test("it is told of nodes that come and go", async (t) => {
+  const room = await controllerRoom(t, ["node-controller"], { nodes: ["a"], kubelet: false });
+  const told = (reason: string) => room.list(resources.events).find((event) => event.reason === reason);
+  await until("the node to be registered", async () => told("RegisteredNode"));
+  const { uid } = room.get(resources.nodes, "a").metadata;
+  await room.delete(resources.nodes, "a");
+  await until("the node to be forgotten", async () => told("RemovingNode"));
+  t.match(told("RegisteredNode"), {
+    message: "Node a event: Registered Node a in Controller",
+    involvedObject: { kind: "Node", name: "a", uid },
+    source: { component: "node-controller" },
+  });
+  t.match(told("RemovingNode"), { message: "Node a event: Removing Node a from Controller", involvedObject: { uid } });
 });
 
 t.test("podGarbageCollector() removes what no node will", async (t) => {

@@ -27,6 +27,8 @@ export const nodeLifecycleController =
     const pods = informers.for<Pod>(resources.pods);
     /** The last sign of life of each node and when we saw it, by our own clock: the node's may be wrong. */
     const seen = new Map<string, { sign: string; at: number }>();
+    /** The nodes that we know of, by name. */
+    const registered = new Map<string, Node["metadata"]>();
     /** When the next node of a zone may be tainted. */
     const nextInZone = new Map<string, number>();
 
@@ -38,6 +40,26 @@ export const nodeLifecycleController =
       const known = seen.get(name);
       if (!known || (known.sign !== sign && sign.trim() !== "")) seen.set(name, { sign, at: clock.monotonic() });
       return clock.monotonic() - (seen.get(name)?.at ?? 0);
+    }
+
+    function tell(metadata: Node["metadata"], reason: string, what: string): void {
+      const message = `Node ${metadata.name} event: ${what}`;
+      events.event({ apiVersion: "v1", kind: "Node", metadata }, "Normal", reason, message);
+    }
+
+    function register(node: Node): void {
+      const { name = "", uid } = node.metadata;
+      const known = registered.get(name);
+      if (known && known.uid !== uid) unregister(name);
+      if (!known || known.uid !== uid) tell(node.metadata, "RegisteredNode", `Registered Node ${name} in Controller`);
+      registered.set(name, node.metadata);
+    }
+
+    function unregister(name: string): void {
+      const known = registered.get(name);
+      if (known) tell(known, "RemovingNode", `Removing Node ${name} from Controller`);
+      registered.delete(name);
+      seen.delete(name);
     }
 
     async function markUnknown(node: Node, call: Call): Promise<void> {
@@ -105,9 +127,10 @@ export const nodeLifecycleController =
       async reconcile(name, call) {
         const node = nodes.get("", name);
         if (!node) {
-          seen.delete(name);
+          unregister(name);
           return undefined;
         }
+        register(node);
         const silentMs = silenceMs(node);
         const allowedMs = readiness(node) === undefined ? startGraceMs : graceMs;
         if (silentMs >= allowedMs) await markUnknown(node, call);

@@ -136,7 +136,10 @@ class Binder {
 
   async #askProvisioner(claim: PersistentVolumeClaim, provisioner: string, call: Call): Promise<void> {
     if (claim.metadata.annotations?.[annotations.storageProvisioner] === provisioner) return;
-    const metadata = annotated(claim.metadata, { [annotations.storageProvisioner]: provisioner });
+    const metadata = annotated(claim.metadata, {
+      [annotations.oldStorageProvisioner]: provisioner,
+      [annotations.storageProvisioner]: provisioner,
+    });
     const ref = resources.persistentvolumeclaims;
     await this.#context.client.update(ref, typed(ref, { ...claim, metadata }), call);
     const message = `Waiting for a volume to be created either by the external provisioner '${provisioner}' or manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered.`;

@@ -6,6 +6,7 @@ import { type ResourceRef, resources } from "../../../plugins/kit/objects/resour
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import { compareQuantity, parseQuantity } from "../../../plugins/kit/quantity.ts";
 import type { ResourceQuota } from "../../../plugins/kit/quota/scopes.ts";
+import { chargedUntil } from "../../../plugins/kit/quota/usage.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { builtInResources } from "../stored-resources.ts";
 import { countedResource, usedBy } from "./totals.ts";
@@ -55,6 +56,13 @@ export const resourceQuotaController: ControllerFactory = ({ client, informers, 
     return quiet;
   }
 
+  /** Milliseconds until a pod that does not go is charged no more. */
+  function untilOverdue(namespace: string): number {
+    const times = informers.for<KubeObject>(resources.pods).list(namespace).map(chargedUntil);
+    const left = times.flatMap((at) => (at !== undefined && at >= clock.now() ? [at - clock.now() + 1000] : []));
+    return Math.min(lookAgainMs, ...left);
+  }
+
   return {
     name: "resource-quota",
     wakes: counted.map((resource) => ({
@@ -70,8 +78,9 @@ export const resourceQuotaController: ControllerFactory = ({ client, informers, 
       const isKnown = Object.keys(hard).every((each) => quota.status?.used?.[each] !== undefined);
       const wait = isKnown ? putOff(key) : 0;
       if (wait > 0) return wait;
-      const used = usedBy(quota, (of) => informers.for<KubeObject>(of as ResourceRef).list(namespace));
-      if (isSame(quota.status?.used, used) && isSame(quota.status?.hard, hard)) return pauseOf(hard);
+      const used = usedBy(quota, (of) => informers.for<KubeObject>(of as ResourceRef).list(namespace), clock.now());
+      const pause = Math.min(pauseOf(hard), untilOverdue(namespace));
+      if (isSame(quota.status?.used, used) && isSame(quota.status?.hard, hard)) return pause;
       try {
         await client.update(resources.resourcequotas, { ...quota, status: { hard, used } }, call, {
           subresource: "status",
@@ -80,7 +89,7 @@ export const resourceQuotaController: ControllerFactory = ({ client, informers, 
         // Charged or changed meanwhile: that wakes us again.
         if (!isFault(error, "conflict", "not-found")) throw error;
       }
-      return pauseOf(hard);
+      return pause;
     },
   };
 };

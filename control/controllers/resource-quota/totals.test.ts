@@ -19,6 +19,14 @@ const quota = (hard: string[], spec: object = {}): ResourceQuota => ({
   spec: { hard: Object.fromEntries(hard.map((name) => [name, "100"])), ...spec },
 });
 
+/** On its way out, with half a minute after that moment. */
+const leavingBy = (deletionTimestamp: string) => ({
+  name: "p",
+  namespace: "shop",
+  deletionTimestamp,
+  deletionGracePeriodSeconds: 30,
+});
+
 t.test("countedResource() knows what stands behind each name", async (t) => {
   const rows: [string, string][] = [
     ["pods", "/pods"],
@@ -44,14 +52,50 @@ t.test("usedBy() sums what lives, in scope, and nothing for what is done", async
     pod("b", "1"),
     pod("c", undefined),
     pod("done", "4", { status: { phase: "Succeeded" } }),
+    pod("leaving", "2", { metadata: leavingBy("2026-01-01T00:00:30Z") }),
+    pod("stuck", "8", { metadata: leavingBy("2026-01-01T00:00:00Z") }),
   ];
+  const now = Date.parse("2026-01-01T00:00:31Z");
   const list = ({ plural }: GroupResource) => (plural === "pods" ? pods : []);
-  t.same(usedBy(quota(["pods", "requests.cpu", "count/pods", "secrets"]), list), {
-    pods: "3",
-    "requests.cpu": "1500m",
-    "count/pods": "4",
+  t.same(usedBy(quota(["pods", "requests.cpu", "count/pods", "secrets"]), list, now), {
+    pods: "4",
+    "requests.cpu": "3500m",
+    "count/pods": "6",
     secrets: "0",
   });
-  t.same(usedBy(quota(["pods"], { scopes: ["BestEffort"] }), list), { pods: "1" });
-  t.same(usedBy(quota(["pods"], { scopes: ["NotBestEffort"] }), list), { pods: "2" });
+  t.same(usedBy(quota(["pods"], { scopes: ["BestEffort"] }), list, now), { pods: "1" });
+  t.same(usedBy(quota(["pods"], { scopes: ["NotBestEffort"] }), list, now), { pods: "3" });
+});
+
+t.test("usedBy() holds to every kind of scope", async (t) => {
+  const term = { topologyKey: "zone", labelSelector: {} };
+  const affinity = (more: object) => ({
+    podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ ...term, ...more }] },
+  });
+  const containers = [{ name: "a", image: "i", resources: { requests: { cpu: "1" } } }];
+  const pods = [
+    pod("short", "1", { spec: { containers, activeDeadlineSeconds: 0 } }),
+    pod("high", "1", { spec: { containers, priorityClassName: "high" } }),
+    pod("low", "1", { spec: { containers, priorityClassName: "low" } }),
+    pod("near", "1", { spec: { containers, affinity: affinity({}) } }),
+    pod("across", "1", { spec: { containers, affinity: affinity({ namespaces: ["other"] }) } }),
+    pod("anywhere", "1", { spec: { containers, affinity: affinity({ namespaceSelector: {} }) } }),
+  ];
+  const used = (spec: object) =>
+    usedBy(quota(["pods"], spec), ({ plural }) => (plural === "pods" ? pods : []), 0)["pods"];
+  const expression = (operator: string, values?: string[]) => ({
+    scopeSelector: { matchExpressions: [{ scopeName: "PriorityClass", operator, ...(values ? { values } : {}) }] },
+  });
+  t.equal(used({ scopes: ["Terminating"] }), "1");
+  t.equal(used({ scopes: ["NotTerminating"] }), "5");
+  t.equal(used({ scopes: ["CrossNamespacePodAffinity"] }), "2");
+  t.equal(used(expression("In", ["high", "other"])), "1");
+  t.equal(used(expression("NotIn", ["high"])), "5");
+  t.equal(used(expression("Exists")), "2");
+  t.equal(used(expression("DoesNotExist")), "4");
+  t.equal(used({ scopes: ["NotTerminating"], ...expression("Exists") }), "2", "all of them must hold");
+  t.same(
+    usedBy(quota(["pods", "secrets"], { scopes: ["Terminating"] }), () => pods, 0),
+    { pods: "1", secrets: "0" },
+  );
 });

@@ -23,14 +23,14 @@ export function countedResource(name: string): GroupResource {
 type List = (of: GroupResource) => readonly KubeObject[];
 
 /** The used amounts of every name that the quota limits, printed as the API prints them. */
-export function usedBy(quota: ResourceQuota, list: List): Record<string, string> {
+export function usedBy(quota: ResourceQuota, list: List, now: number): Record<string, string> {
   const names = Object.keys(quota.spec?.hard ?? {});
   const totals = new Map<string, Quantity>(names.map((name) => [name, zeroQuantity]));
   const resources = new Map(names.map(countedResource).map((of) => [`${of.group}/${of.plural}`, of]));
   for (const of of resources.values()) {
     for (const object of list(of)) {
       if (!isInScope(quota, of, object)) continue;
-      for (const [name, amount] of usageOf(of, object)) {
+      for (const [name, amount] of usageOf(of, object, now)) {
         const total = totals.get(name);
         if (total) totals.set(name, total === zeroQuantity ? amount : addQuantity(total, amount));
       }

@@ -13,7 +13,10 @@ import { claim } from "../pods/claim.ts";
 import type { PodTemplate } from "../pods/pod-control.ts";
 import { dataOf, type TemplateData, templateOf } from "./template-data.ts";
 
+/** On pods, and on the revisions of daemon sets. */
 export const revisionLabel = "controller-revision-hash";
+/** On the revisions of stateful sets. */
+export const hashLabel = "controller.kubernetes.io/hash";
 
 export interface ControllerRevision {
   readonly metadata: ObjectMeta;
@@ -45,15 +48,19 @@ export class Revisions {
   readonly #client: ApiClient;
   readonly #list: (namespace: string) => readonly ControllerRevision[];
   readonly #type: { apiVersion: string; kind: string };
+  readonly #label: string;
 
+  /** `label` is that by which a revision bears its hash. */
   constructor(
     client: ApiClient,
     list: (namespace: string) => readonly ControllerRevision[],
     type: { apiVersion: string; kind: string },
+    label: string,
   ) {
     this.#client = client;
     this.#list = list;
     this.#type = type;
+    this.#label = label;
   }
 
   /** The history with the owner's template as its newest state; "collision" when the name it would get is another's. */
@@ -93,7 +100,7 @@ export class Revisions {
       metadata: {
         namespace,
         name: `${name}-${hash}`,
-        labels: { ...owner.spec.template.metadata?.labels, [revisionLabel]: hash },
+        labels: { ...owner.spec.template.metadata?.labels, [this.#label]: hash },
         annotations: { ...owner.metadata.annotations },
         ownerReferences: [controllerReference(owner, this.#type)],
       },

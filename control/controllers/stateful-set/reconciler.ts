@@ -10,7 +10,7 @@ import { controllerOf, isControlledBy, keyOf, splitKey } from "../../manager/own
 import { writeStatus } from "../../manager/write-status.ts";
 import { claim } from "../pods/claim.ts";
 import { isNamespaceGoing } from "../pods/pod-control.ts";
-import { type ControllerRevision, Revisions } from "../revisions/revisions.ts";
+import { type ControllerRevision, hashLabel, Revisions } from "../revisions/revisions.ts";
 import { Claims } from "./claims.ts";
 import {
   missingIdentity,
@@ -29,7 +29,7 @@ export const statefulSetController: ControllerFactory = (context) => {
   const sets = informers.for<StatefulSet>(resources.statefulsets);
   const pods = informers.for<Pod>(resources.pods);
   const stored = informers.for<ControllerRevision>(resources.controllerrevisions);
-  const revisions = new Revisions(client, (namespace) => stored.list(namespace), statefulSetType);
+  const revisions = new Revisions(client, (namespace) => stored.list(namespace), statefulSetType, hashLabel);
   const claims = new Claims(context);
 
   const keysOf = (pod: Pod): string[] => {

@@ -131,6 +131,8 @@ t.test(
       ["add web-2", "add web-1", "add web-0"],
     );
     t.equal(room.list(resources.controllerrevisions).length, 2);
+    for (const { metadata } of room.list(resources.controllerrevisions))
+      t.match(metadata.name, new RegExp(`-${metadata.labels["controller.kubernetes.io/hash"]}$`));
     await room.patch(resources.statefulsets, "web", image("busybox"));
     await room.until(resources.statefulsets, "web", ({ status }) => status.currentRevision === before);
     t.equal(room.list(resources.controllerrevisions).length, 2, "the old state is the newest again");

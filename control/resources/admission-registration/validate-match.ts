@@ -2,7 +2,7 @@
 
 import { duplicate, type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
 import { type LabelSelector, validateLabelSelector } from "../label-selector.ts";
-import { qualifiedName } from "../names.ts";
+import { pathSegment, qualifiedName } from "../names.ts";
 
 export interface MatchRule {
   operations?: string[];
@@ -42,6 +42,19 @@ export function validateMatchRule(rule: MatchRule, at: string): FieldErrors {
   }
   if (rule.scope != null && !scopes.includes(rule.scope)) errors.push(notSupported(`${at}.scope`, rule.scope, scopes));
   return errors;
+}
+
+/** The same for rules that may name objects. */
+export function validateNamedRule(rule: MatchRule & { resourceNames?: string[] }, at: string): FieldErrors {
+  const names = rule.resourceNames ?? [];
+  return [
+    ...names.flatMap((name, index) => {
+      const field = `${at}.resourceNames[${index}]`;
+      const problems = pathSegment(name).map((problem) => invalid(field, name, problem));
+      return names.indexOf(name) < index ? [...problems, duplicate(field, name)] : problems;
+    }),
+    ...validateMatchRule(rule, at),
+  ];
 }
 
 const wordsOf = { apiGroups: "API groups", apiVersions: "API versions" } as const;

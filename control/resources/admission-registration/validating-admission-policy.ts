@@ -2,15 +2,15 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { duplicate, type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { duplicate, type FieldErrors, forbidden, invalid, notListed, notSupported, required } from "../field-error.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
-import { dnsSubdomain, qualifiedName } from "../names.ts";
+import { dns1035Label, dnsSubdomain, qualifiedName } from "../names.ts";
 import {
   type MatchCondition,
   type MatchRule,
   validateConditions,
   validateMatchPolicy,
-  validateMatchRule,
+  validateNamedRule,
   validateSelectors,
 } from "./validate-match.ts";
 
@@ -41,7 +41,7 @@ const group = "admissionregistration.k8s.io";
 const version = "v1";
 const actions = ["Audit", "Deny", "Warn"];
 const reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
-const notFoundActions = ["Allow", "Deny"];
+const notFoundActions = ["Deny", "Allow"];
 const policyOf = (object: KubeObject) => (object.spec ?? {}) as PolicySpec;
 const bindingOf = (object: KubeObject) => (object.spec ?? {}) as BindingSpec;
 
@@ -56,7 +56,7 @@ function defaultMatch(match: PolicySpec["matchConstraints"]): void {
 function validateMatch(match: PolicySpec["matchConstraints"], at: string): FieldErrors {
   if (!match) return [];
   const rules = (["resourceRules", "excludeResourceRules"] as const).flatMap((name) =>
-    (match[name] ?? []).flatMap((rule, index) => validateMatchRule(rule, `${at}.${name}[${index}]`)),
+    (match[name] ?? []).flatMap((rule, index) => validateNamedRule(rule, `${at}.${name}[${index}]`)),
   );
   return [...rules, ...validateMatchPolicy(match.matchPolicy, `${at}.matchPolicy`), ...validateSelectors(match, at)];
 }
@@ -87,6 +87,27 @@ function validateAnnotations(annotations: NonNullable<PolicySpec["auditAnnotatio
   return errors;
 }
 
+function validateParamKind({ apiVersion = "", kind = "" }: NonNullable<PolicySpec["paramKind"]>): FieldErrors {
+  const errors: FieldErrors = [];
+  const field = "spec.paramKind.apiVersion";
+  const [group, name, ...rest] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
+  if (apiVersion === "") errors.push(required(field));
+  else if (rest.length > 0) errors.push(invalid(field, apiVersion, `unexpected GroupVersion string: ${apiVersion}`));
+  else {
+    if (group) for (const problem of dnsSubdomain(group)) errors.push(invalid(field, group, problem));
+    for (const problem of dns1035Label(name ?? "")) errors.push(invalid(field, name, problem));
+  }
+  if (kind === "") errors.push(required("spec.paramKind.kind"));
+  else {
+    const problems = dns1035Label(kind.toLowerCase());
+    if (problems.length > 0)
+      errors.push(
+        invalid("spec.paramKind.kind", kind, `may have mixed case, but should otherwise match: ${problems.join(",")}`),
+      );
+  }
+  return errors;
+}
+
 function validateParamRef(ref: NonNullable<BindingSpec["paramRef"]>): FieldErrors {
   const errors: FieldErrors = [];
   const { name, selector, parameterNotFoundAction: action } = ref;
@@ -94,7 +115,7 @@ function validateParamRef(ref: NonNullable<BindingSpec["paramRef"]>): FieldError
   if (name && selector) errors.push(forbidden("spec.paramRef.name", "name and selector are mutually exclusive"));
   if (!action) errors.push(required("spec.paramRef.parameterNotFoundAction"));
   else if (!notFoundActions.includes(action))
-    errors.push(notSupported("spec.paramRef.parameterNotFoundAction", action, notFoundActions));
+    errors.push(notListed("spec.paramRef.parameterNotFoundAction", action, notFoundActions));
   return errors;
 }
 
@@ -130,7 +151,7 @@ export const admissionPolicies: ResourceDefinition = {
   },
   validate(object) {
     const spec = policyOf(object);
-    const errors: FieldErrors = [];
+    const errors: FieldErrors = spec.paramKind ? validateParamKind(spec.paramKind) : [];
     if (!spec.matchConstraints) errors.push(required("spec.matchConstraints"));
     else if ((spec.matchConstraints.resourceRules?.length ?? 0) === 0)
       errors.push(required("spec.matchConstraints.resourceRules"));
@@ -192,7 +213,8 @@ export const admissionPolicyBindings: ResourceDefinition = {
         errors.push(invalid("spec.policyName", spec.policyName, problem));
     if (spec.paramRef) errors.push(...validateParamRef(spec.paramRef));
     errors.push(...validateMatch(spec.matchResources, "spec.matchResources"));
-    if ((spec.validationActions?.length ?? 0) === 0) errors.push(required("spec.validationActions"));
+    if ((spec.validationActions?.length ?? 0) === 0)
+      errors.push(required("spec.validationActions", "at least one validation action is required"));
     spec.validationActions?.forEach((action, index, all) => {
       const field = `spec.validationActions[${index}]`;
       if (!actions.includes(action)) errors.push(notSupported(field, action, actions));

@@ -90,6 +90,9 @@ function validateWebhooks(webhooks: readonly Webhook[]): FieldErrors {
       ...validateSelectors(webhook, at),
       ...validateConditions(webhook.matchConditions, `${at}.matchConditions`),
     );
+    const again = webhook.reinvocationPolicy;
+    if (again !== undefined && !["IfNeeded", "Never"].includes(again))
+      errors.push(notSupported(`${at}.reinvocationPolicy`, again, ["IfNeeded", "Never"]));
     if (!["Fail", "Ignore"].includes(webhook.failurePolicy ?? ""))
       errors.push(notSupported(`${at}.failurePolicy`, webhook.failurePolicy, ["Fail", "Ignore"]));
     const seconds = webhook.timeoutSeconds ?? 10;

@@ -15,7 +15,7 @@ export const controllerRevisions: ResourceDefinition = {
   columns: [
     nameColumn,
     column("Controller", "Whose template it is."),
-    column("Revision", "Which in the order of changes.", "integer"),
+    column("Revision", "Which in the order of changes."),
     ageColumn,
   ],
   cells(object, now) {

@@ -4,7 +4,7 @@ import { workloadWarnings } from "../pod-spec/warnings.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../equal.ts";
-import { type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
+import { type FieldErrors, invalid, notListed, required } from "../field-error.ts";
 import { type LabelSelector, selectorText } from "../label-selector.ts";
 import { setDefault } from "../pod-spec/defaults.ts";
 import {
@@ -106,7 +106,7 @@ export const daemonSets: ResourceDefinition = {
     const spec = specOf(object);
     const errors = validateWorkload(spec, { kind: "DaemonSet" });
     if (!["OnDelete", "RollingUpdate"].includes(spec.updateStrategy?.type ?? ""))
-      errors.push(notSupported("spec.updateStrategy", spec.updateStrategy ?? {}, ["RollingUpdate", "OnDelete"]));
+      errors.push(notListed("spec.updateStrategy", spec.updateStrategy ?? {}, ["RollingUpdate", "OnDelete"]));
     if (spec.updateStrategy?.type === "RollingUpdate") errors.push(...validateRolling(spec));
     for (const field of ["minReadySeconds", "revisionHistoryLimit"] as const)
       if ((spec[field] ?? 0) < 0)

@@ -4,7 +4,7 @@ import { workloadWarnings } from "../pod-spec/warnings.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { Column, ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../equal.ts";
-import { type FieldErrors, invalid, required } from "../field-error.ts";
+import { type FieldErrors, forbidden, invalid, required } from "../field-error.ts";
 import { type LabelSelector, selectorText } from "../label-selector.ts";
 import { setDefault } from "../pod-spec/defaults.ts";
 import {
@@ -145,6 +145,13 @@ export const replicationControllers: ResourceDefinition = {
     const labels = spec.template.metadata?.labels ?? {};
     if (!selector.every(([key, value]) => labels[key] === value))
       errors.push(invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`"));
+    if (spec.template.spec?.activeDeadlineSeconds != null)
+      errors.push(
+        forbidden(
+          "spec.template.spec.activeDeadlineSeconds",
+          "activeDeadlineSeconds in ReplicationController is not Supported",
+        ),
+      );
     return [...errors, ...validateTemplate(spec.template, "spec.template")];
   },
 };

@@ -6,7 +6,7 @@ import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import { defaultClaimSpec } from "../core/claim-spec.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../equal.ts";
-import { type FieldErrors, forbidden, invalid, notSupported } from "../field-error.ts";
+import { type FieldErrors, forbidden, invalid, notListed } from "../field-error.ts";
 import { isZero, validateIntOrPercent, validateNotAboveAll } from "../int-or-percent.ts";
 import type { LabelSelector } from "../label-selector.ts";
 import { setDefault } from "../pod-spec/defaults.ts";
@@ -130,7 +130,7 @@ export const statefulSets: ResourceDefinition = {
   validate(object, previous) {
     const spec = specOf(object);
     const errors = validateWorkload({ ...spec, ...withClaims(spec) }, { kind: "StatefulSet" });
-    for (const field of ["replicas", "minReadySeconds", "revisionHistoryLimit"] as const)
+    for (const field of ["replicas", "minReadySeconds"] as const)
       if ((spec[field] ?? 0) < 0)
         errors.push(invalid(`spec.${field}`, spec[field], "must be greater than or equal to 0"));
     if (!["OrderedReady", "Parallel"].includes(spec.podManagementPolicy ?? ""))
@@ -178,7 +178,7 @@ function validateRolling({
   for (const field of ["whenDeleted", "whenScaled"] as const) {
     const policy = persistentVolumeClaimRetentionPolicy?.[field];
     if (policy && !["Delete", "Retain"].includes(policy))
-      errors.push(notSupported(`spec.persistentVolumeClaimRetentionPolicy.${field}`, policy, ["Delete", "Retain"]));
+      errors.push(notListed(`spec.persistentVolumeClaimRetentionPolicy.${field}`, policy, ["Retain", "Delete"]));
   }
   if ((ordinals?.start ?? 0) < 0)
     errors.push(invalid("spec.ordinals.start", ordinals?.start, "must be greater than or equal to 0"));

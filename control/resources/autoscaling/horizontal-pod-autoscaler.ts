@@ -140,7 +140,7 @@ export const autoscalersV1: ResourceDefinition = {
   storage: { group: "autoscaling", plural: "horizontalpodautoscalers" },
   storedAs: { group: "autoscaling", version: "v2" },
   cells: (object, now) => cells(toV2(object), now),
-  validate: (object) => validate(object),
+  validate: (object) => validate(toV2(structuredClone(object))),
   validateStatus,
   defaults(object) {
     object.spec ??= {};

@@ -2,7 +2,8 @@
 
 import { compareQuantity, parseQuantity } from "../../../plugins/kit/quantity.ts";
 import { type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
-import { validateLabelSelector } from "../label-selector.ts";
+import { dnsLabel } from "../names.ts";
+import { validateContainerResourceName } from "../resource-names.ts";
 import { fieldOf, type Metric, type MetricIdentifier, type MetricTarget } from "./metric.ts";
 
 const targetTypes = ["Utilization", "Value", "AverageValue"];
@@ -28,6 +29,11 @@ function validateSource(metric: Metric, at: string, errors: FieldErrors): void {
   if (containerResource) {
     if (!containerResource.container)
       errors.push(required(`${at}.containerResource.container`, "must specify a container"));
+    else
+      for (const problem of dnsLabel(containerResource.container))
+        errors.push(invalid(`${at}.containerResource.container`, containerResource.container, problem));
+    if (containerResource.name)
+      errors.push(...validateContainerResourceName(containerResource.name, `${at}.containerResource.name`));
     validateResource(containerResource, `${at}.containerResource`, errors);
   }
   if (pods) {
@@ -73,7 +79,6 @@ function validateResource(source: { name?: string; target?: MetricTarget }, at: 
 
 function validateIdentifier(metric: MetricIdentifier | undefined, at: string, errors: FieldErrors): void {
   if (!metric?.name) errors.push(required(`${at}.name`, "must specify a metric name"));
-  errors.push(...validateLabelSelector(metric?.selector, `${at}.selector`));
 }
 
 function validateTarget(target: MetricTarget | undefined, at: string, errors: FieldErrors): void {
@@ -117,7 +122,7 @@ export function validateBehavior(
       errors.push(
         invalid(`${at}.stabilizationWindowSeconds`, window, `must be less than or equal to ${longestWindowSeconds}`),
       );
-    if (selectPolicy && !["Disabled", "Max", "Min"].includes(selectPolicy))
+    if (selectPolicy !== undefined && !["Disabled", "Max", "Min"].includes(selectPolicy))
       errors.push(notSupported(`${at}.selectPolicy`, selectPolicy, ["Disabled", "Max", "Min"]));
     if (policies?.length === 0) errors.push(required(`${at}.policies`, "must specify at least one Policy"));
     (policies ?? []).forEach((policy, index) => validatePolicy(policy, `${at}.policies[${index}]`, errors));

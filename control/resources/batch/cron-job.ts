@@ -4,7 +4,7 @@ import { warnOfJob } from "./warn-of-job.ts";
 import { warnOfName } from "../pod-spec/warnings.ts";
 import type { KubeObject, ObjectMeta } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { type FieldErrors, invalid, notSupported, required, tooLong } from "../field-error.ts";
+import { type FieldErrors, invalid, notListed, notSupported, required, tooLong } from "../field-error.ts";
 import { selectorText } from "../label-selector.ts";
 import { dnsSubdomain } from "../names.ts";
 import { setDefault } from "../pod-spec/defaults.ts";
@@ -99,7 +99,7 @@ export const cronJobs: ResourceDefinition = {
     const job = spec.jobTemplate?.spec;
     if (job?.selector)
       errors.push(invalid("spec.jobTemplate.spec.selector", job.selector, "`selector` will be auto-generated"));
-    if (job?.manualSelector) errors.push(notSupported("spec.jobTemplate.spec.manualSelector", true, ["nil", "false"]));
+    if (job?.manualSelector) errors.push(notListed("spec.jobTemplate.spec.manualSelector", true, ["nil", "false"]));
     for (const field of ["startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"] as const)
       if ((spec[field] ?? 0) < 0)
         errors.push(invalid(`spec.${field}`, spec[field], "must be greater than or equal to 0"));

@@ -64,6 +64,8 @@ function defaultJobSpec(spec: JobSpec): void {
   setDefault(spec, "suspend", false);
   setDefault(spec, "manualSelector", false);
   setDefault(spec, "podReplacementPolicy", spec.podFailurePolicy ? "Failed" : "TerminatingOrFailed");
+  for (const rule of spec.podFailurePolicy?.rules ?? [])
+    for (const pattern of rule.onPodConditions ?? []) pattern.status ||= "True";
   defaultTemplate(spec);
 }
 
@@ -80,6 +82,8 @@ export const jobs: ResourceDefinition = {
   hasStatus: true,
   hasGeneration: true,
   orphansByDefault: true,
+  orphanWarning:
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning",
   selectable: {
     "status.successful": (object) => String((object.status as JobStatus | undefined)?.succeeded ?? 0),
   },

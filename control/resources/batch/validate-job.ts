@@ -3,7 +3,16 @@
 import { labelSelectorOf } from "../../../plugins/kit/selector.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import { deepEqual } from "../equal.ts";
-import { duplicate, type FieldErrors, invalid, notSupported, required, tooLong, tooMany } from "../field-error.ts";
+import {
+  duplicate,
+  type FieldErrors,
+  invalid,
+  notListed,
+  notSupported,
+  required,
+  tooLong,
+  tooMany,
+} from "../field-error.ts";
 import { validateLabelSelector } from "../label-selector.ts";
 import { dnsLabel, dnsSubdomain, qualifiedName } from "../names.ts";
 import { validateTemplate } from "../pod-template.ts";
@@ -47,14 +56,14 @@ export function validateJobSpec(spec: JobSpec, field: string): FieldErrors {
     else validateSuccessPolicy(spec, `${field}.successPolicy.rules`, errors);
   }
   const replaces = spec.podFailurePolicy ? ["Failed"] : ["Failed", "TerminatingOrFailed"];
-  if (spec.podReplacementPolicy && !replaces.includes(spec.podReplacementPolicy))
+  if (spec.podReplacementPolicy !== undefined && !replaces.includes(spec.podReplacementPolicy))
     errors.push(notSupported(`${field}.podReplacementPolicy`, spec.podReplacementPolicy, replaces));
   if (!spec.template) return [...errors, required(`${field}.template`)];
   errors.push(...validateTemplate(spec.template, `${field}.template`));
   const policy = spec.template.spec?.restartPolicy;
   const at = `${field}.template.spec.restartPolicy`;
   if (policy === undefined || policy === "Always") errors.push(required(at, 'valid values: "OnFailure", "Never"'));
-  else if (policy !== "OnFailure" && policy !== "Never") errors.push(notSupported(at, policy, ["OnFailure", "Never"]));
+  else if (policy !== "OnFailure" && policy !== "Never") errors.push(notListed(at, policy, ["OnFailure", "Never"]));
   else if (spec.podFailurePolicy && policy !== "Never")
     errors.push(invalid(at, policy, 'only "Never" is supported when podFailurePolicy is specified'));
   return errors;
@@ -67,7 +76,7 @@ function validateIndexes(spec: JobSpec, field: string, errors: FieldErrors): voi
     errors.push(required(`${field}.backoffLimitPerIndex`, "when maxFailedIndexes is specified"));
   if (completionMode !== "Indexed") {
     if (completionMode !== "NonIndexed")
-      errors.push(notSupported(`${field}.completionMode`, completionMode, ["NonIndexed", "Indexed"]));
+      errors.push(notListed(`${field}.completionMode`, completionMode, ["NonIndexed", "Indexed"]));
     for (const name of ["backoffLimitPerIndex", "maxFailedIndexes"] as const)
       if (typeof spec[name] === "number") add(name, "requires indexed completion mode");
     return;

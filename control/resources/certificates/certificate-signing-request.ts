@@ -2,7 +2,7 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { type FieldErrors, invalid, required, notSupported } from "../field-error.ts";
+import { duplicate, type FieldErrors, invalid, required, notSupported } from "../field-error.ts";
 import { pathSegment } from "../names.ts";
 import { age, ageColumn, column, humanDuration, nameColumn } from "../print.ts";
 import { type RequestStatus, validateApproval, validateRequestStatus } from "./validate-status.ts";
@@ -81,8 +81,6 @@ export const certificateSigningRequests: ResourceDefinition = {
   },
   defaults(object) {
     object.spec ??= {};
-    const spec = specOf(object);
-    if (!spec.usages) spec.usages = ["digital signature", "key encipherment"];
   },
   prepareCreate(object, { user }) {
     const spec = specOf(object);
@@ -114,10 +112,10 @@ export const certificateSigningRequests: ResourceDefinition = {
           "must be a fully qualified domain and path of the form 'example.com/signer-name'",
         ),
       );
-    if ((spec.usages?.length ?? 0) === 0)
-      errors.push(required("spec.usages", "usages must contain at least one value"));
+    if ((spec.usages?.length ?? 0) === 0) errors.push(required("spec.usages"));
     (spec.usages ?? []).forEach((usage, index) => {
       if (!knownUsages.includes(usage)) errors.push(notSupported(`spec.usages[${index}]`, usage, knownUsages));
+      else if (spec.usages?.indexOf(usage) !== index) errors.push(duplicate(`spec.usages[${index}]`, usage));
     });
     if (spec.expirationSeconds !== undefined && spec.expirationSeconds < 600)
       errors.push(

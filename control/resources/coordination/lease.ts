@@ -22,13 +22,12 @@ export const leases: ResourceDefinition = {
     age(object.metadata.creationTimestamp, now),
   ],
   validate(object) {
-    const { leaseDurationSeconds, leaseTransitions, holderIdentity } = specOf(object);
+    const { leaseDurationSeconds, leaseTransitions } = specOf(object);
     const errors: FieldErrors = [];
     if (typeof leaseDurationSeconds === "number" && leaseDurationSeconds <= 0)
       errors.push(invalid("spec.leaseDurationSeconds", leaseDurationSeconds, "must be greater than 0"));
     if (typeof leaseTransitions === "number" && leaseTransitions < 0)
       errors.push(invalid("spec.leaseTransitions", leaseTransitions, "must be greater than or equal to 0"));
-    if (holderIdentity === "") errors.push(invalid("spec.holderIdentity", "", "must not be empty"));
     return errors;
   },
 };

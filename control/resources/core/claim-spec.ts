@@ -15,10 +15,20 @@ export function defaultClaimSpec(spec: Record<string, unknown>): void {
 /** The two ways to name a source say the same; a source without a group is told to have none. */
 export function alignSources(spec: Record<string, unknown>): void {
   const whole = (source: unknown) => source && { apiGroup: null, ...(source as object) };
+  // Other namespaces stay behind their gate; what an old client may not name is dropped.
+  if ((spec.dataSourceRef as Source | undefined)?.namespace) delete spec.dataSourceRef;
+  if (!spec.dataSourceRef && spec.dataSource && !isClaimOrSnapshot(spec.dataSource as Source)) delete spec.dataSource;
   if (spec.dataSource) spec.dataSource = whole(spec.dataSource);
   if (spec.dataSourceRef) spec.dataSourceRef = whole(spec.dataSourceRef);
-  else if (spec.dataSource) spec.dataSourceRef = spec.dataSource;
+  if (!spec.dataSourceRef && spec.dataSource) spec.dataSourceRef = spec.dataSource;
+  else if (spec.dataSourceRef && !spec.dataSource) {
+    const { namespace: _namespace, ...source } = spec.dataSourceRef as Source;
+    spec.dataSource = source;
+  }
 }
+
+const isClaimOrSnapshot = ({ kind, apiGroup }: Source): boolean =>
+  kind === "PersistentVolumeClaim" ? !apiGroup : kind === "VolumeSnapshot" && apiGroup === "snapshot.storage.k8s.io";
 
 export function validateClaimSpec(spec: Record<string, unknown>, field: string): FieldErrors {
   const errors: FieldErrors = [];
@@ -69,7 +79,7 @@ export function validateClass(spec: Record<string, unknown>, field: string): Fie
   const errors = storageClassName
     ? dnsSubdomain(storageClassName).map((problem) => invalid(`${field}.storageClassName`, storageClassName, problem))
     : [];
-  if (volumeMode && !["Block", "Filesystem"].includes(volumeMode))
+  if (volumeMode !== undefined && !["Block", "Filesystem"].includes(volumeMode))
     errors.push(notSupported(`${field}.volumeMode`, volumeMode, ["Block", "Filesystem"]));
   return errors;
 }
@@ -83,7 +93,8 @@ export function validateAccessModes(
   const errors = modes
     .filter((mode) => !accessModes.includes(mode))
     .map((mode) => notSupported(field, mode, accessModes));
-  if (modes.length > 1 && modes.includes("ReadWriteOncePod"))
+  const isOthers = modes.some((mode) => mode !== "ReadWriteOncePod" && accessModes.includes(mode));
+  if (isOthers && modes.includes("ReadWriteOncePod"))
     errors.push({
       type: "FieldValueForbidden",
       field,

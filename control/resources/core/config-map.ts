@@ -21,7 +21,7 @@ export const configMaps: ResourceDefinition = {
   columns: [nameColumn, column("Data", "How many entries it holds."), ageColumn],
   cells: (object, now) => [
     object.metadata.name,
-    String(Object.keys((object.data as Data) ?? {}).length + Object.keys((object.binaryData as Data) ?? {}).length),
+    Object.keys((object.data as Data) ?? {}).length + Object.keys((object.binaryData as Data) ?? {}).length,
     age(object.metadata.creationTimestamp, now),
   ],
   validate(object, previous) {

@@ -130,7 +130,7 @@ const claims: Row[] = [
   ],
   [
     "a copy of a pod",
-    claim({ dataSource: { kind: "Pod", name: "p" } }),
+    claim({ dataSourceRef: { kind: "Pod", name: "p" } }),
     "spec.dataSource: Invalid value: \"Pod\": must be 'PersistentVolumeClaim' when referencing the default apiGroup",
   ],
   [

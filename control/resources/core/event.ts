@@ -2,7 +2,9 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { Column, ResourceDefinition } from "../definition.ts";
+import { deepEqual } from "../equal.ts";
 import { type FieldErrors, invalid, required } from "../field-error.ts";
+import { pathSegment, qualifiedName } from "../names.ts";
 import { age, column, wideColumn } from "../print.ts";
 
 interface Reference {
@@ -44,7 +46,7 @@ const columns: Column[] = [
   column("Message", "What happened."),
   wideColumn("First Seen", "How long ago it first happened."),
   wideColumn("Count", "How often it happened."),
-  wideColumn("Name", "The event's own name."),
+  { ...wideColumn("Name", "The event's own name."), format: "name" },
 ];
 
 function since(time: string | null | undefined, now: number): string {
@@ -81,15 +83,80 @@ const about =
   (object: KubeObject): string =>
     asEvent(object).involvedObject?.[field] ?? "";
 
-function validate(object: KubeObject): FieldErrors {
+const longest = { reportingInstance: 128, action: 128, reason: 128, message: 1024 } as const;
+
+/** In the words of the stored form; `reporter` is what the asked form calls who reports. */
+function validate(object: KubeObject, reporter: string): FieldErrors {
   const event = asEvent(object);
   const errors: FieldErrors = [];
   const namespace = event.involvedObject?.namespace ?? "";
-  const wanted = namespace === "" ? "default" : namespace;
-  if (namespace !== "" && event.metadata.namespace !== namespace)
-    errors.push(invalid("involvedObject.namespace", namespace, "does not match event.namespace"));
-  else if (namespace === "" && event.metadata.namespace !== wanted && event.metadata.namespace !== "kube-system")
-    errors.push(invalid("involvedObject.namespace", namespace, "does not match event.namespace"));
+  const { namespace: own = "" } = event.metadata;
+  const mismatch = invalid("involvedObject.namespace", namespace, "does not match event.namespace");
+  if (!event.eventTime) {
+    if (namespace === "" ? own !== "default" : own !== namespace) errors.push(mismatch);
+    return errors;
+  }
+  if (namespace === "" && own !== "default" && own !== "kube-system") errors.push(mismatch);
+  if (!event.reportingComponent) errors.push(required(reporter));
+  for (const problem of qualifiedName(event.reportingComponent ?? ""))
+    errors.push(invalid(reporter, event.reportingComponent ?? "", problem));
+  for (const [field, most] of Object.entries(longest) as [keyof typeof longest, number][]) {
+    const text = event[field] ?? "";
+    if (text === "" && field !== "message") errors.push(required(field));
+    if (Buffer.byteLength(text) > most) errors.push(invalid(field, "", `can have at most ${most} characters`));
+  }
+  return errors;
+}
+
+/** What the newer form asks for beside that. */
+function validateNew(object: KubeObject): FieldErrors {
+  const event = asEvent(rename(object, "v1", 1));
+  const errors = validate(event, "reportingController");
+  const { series, type = "" } = event;
+  if (series && (series.count ?? 0) < 2) errors.push(invalid("series.count", "", "should be at least 2"));
+  if (series && !series.lastObservedTime) errors.push(required("series.lastObservedTime"));
+  if (!event.eventTime) errors.push(required("eventTime"));
+  if (type !== "Normal" && type !== "Warning") errors.push(invalid("type", "", `has invalid value: ${type}`));
+  const isSet = {
+    firstTimestamp: event.firstTimestamp,
+    lastTimestamp: event.lastTimestamp,
+    count: event.count,
+    source: event.source?.component || event.source?.host,
+  };
+  for (const [field, value] of Object.entries(isSet)) if (value) errors.push(invalid(field, "", "needs to be unset"));
+  return errors;
+}
+
+const keptFields = [
+  "involvedObject",
+  "reason",
+  "message",
+  "source",
+  "firstTimestamp",
+  "lastTimestamp",
+  "count",
+  "type",
+  "eventTime",
+  "action",
+  "related",
+  "reportingComponent",
+  "reportingInstance",
+] as const;
+
+/** Of an event of the newer form only the series changes. */
+function validateNewUpdate(object: KubeObject, previous: KubeObject): FieldErrors {
+  const [next, before] = [object, previous].map((one) => asEvent(rename(one, "v1", 1))) as [CoreEvent, CoreEvent];
+  const errors = validate(next, "reportingController");
+  const { series } = next;
+  if (series && !deepEqual(series, before.series)) {
+    if ((series.count ?? 0) < 2) errors.push(invalid("series.count", "", "should be at least 2"));
+    if (!series.lastObservedTime) errors.push(required("series.lastObservedTime"));
+  }
+  for (const field of keptFields)
+    if (!deepEqual(next[field] ?? null, before[field] ?? null))
+      errors.push(
+        invalid(field === "reportingComponent" ? "reportingController" : field, next[field], "field is immutable"),
+      );
   return errors;
 }
 
@@ -122,7 +189,9 @@ export const coreEvents: ResourceDefinition = {
   cells,
   prepareCreate: fillStored,
   prepareUpdate: fillStored,
-  validate,
+  validate: (object) => validate(object, "reportingComponent"),
+  validateName: pathSegment,
+  takesAnyFinalizer: true,
   selectable: {
     "involvedObject.kind": about("kind"),
     "involvedObject.namespace": about("namespace"),
@@ -198,18 +267,5 @@ export const newEvents: ResourceDefinition = {
     "regarding.resourceVersion": (object) => (object as NewEvent).regarding?.resourceVersion ?? "",
     "regarding.fieldPath": (object) => (object as NewEvent).regarding?.fieldPath ?? "",
   },
-  validate(object, previous) {
-    const event = object as NewEvent & { eventTime?: unknown; action?: string; reason?: string; type?: string };
-    const errors: FieldErrors = [];
-    if (previous) return errors;
-    if (!event.eventTime) errors.push(required("eventTime"));
-    if (!event.reportingController) errors.push(required("reportingController"));
-    if (!event.reportingInstance) errors.push(required("reportingInstance"));
-    if (!event.action) errors.push(required("action"));
-    if (!event.reason) errors.push(required("reason"));
-    if (event.type !== "Normal" && event.type !== "Warning")
-      errors.push(invalid("type", event.type ?? "", "has invalid value: "));
-    if (Buffer.byteLength(event.note ?? "") > 1024) errors.push(invalid("note", "", "can have at most 1024 bytes"));
-    return [...errors, ...validate(rename(object, "v1", 1))];
-  },
+  validate: (object, previous) => (previous ? validateNewUpdate(object, previous) : validateNew(object)),
 };

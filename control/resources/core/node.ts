@@ -3,7 +3,7 @@
 import type { KubeObject, Node } from "../../../plugins/kit/objects/types.ts";
 import { validateCidr } from "../addresses.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { duplicate, type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { duplicate, type FieldErrors, forbidden, invalid, notListed, required } from "../field-error.ts";
 import { labelValue, qualifiedName } from "../names.ts";
 import { age, ageColumn, column, nameColumn, wideColumn } from "../print.ts";
 import { validateNodeAmounts, validateNodeStatus } from "./validate-node-status.ts";
@@ -83,7 +83,9 @@ export const nodes: ResourceDefinition = {
   validate(object, previous) {
     const node = asNode(object);
     const errors = [...validateTaints(node), ...(previous ? validateNodeStatus(node) : validateNodeAmounts(node))];
-    const cidrs = node.spec?.podCIDRs ?? [];
+    // The one and the many say the same; where they do not, the one counts.
+    const { podCIDR, podCIDRs = [] } = node.spec ?? {};
+    const cidrs = podCIDR && podCIDR !== podCIDRs[0] ? [podCIDR] : podCIDR ? podCIDRs : podCIDRs.filter(Boolean);
     cidrs.forEach((cidr, index) => errors.push(...validateCidr(cidr, `spec.podCIDRs[${index}]`)));
     if (new Set(cidrs.map((cidr) => cidr.includes(":"))).size < cidrs.length)
       errors.push(invalid("spec.podCIDRs", cidrs, "may specify no more than one CIDR for each IP family"));
@@ -126,7 +128,7 @@ function validateTaints(node: Node): FieldErrors {
     for (const problem of labelValue(taint.value ?? "")) errors.push(invalid(`${field}.value`, taint.value, problem));
     if (!taint.effect) errors.push(required(`${field}.effect`));
     else if (!taintEffects.includes(taint.effect))
-      errors.push(notSupported(`${field}.effect`, taint.effect, taintEffects));
+      errors.push(notListed(`${field}.effect`, taint.effect, taintEffects));
     const id = `${taint.key}:${taint.effect}`;
     if (seen.has(id)) errors.push(duplicate(field, taint));
     seen.add(id);

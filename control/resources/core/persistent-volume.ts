@@ -1,5 +1,6 @@
 // PersistentVolume and PersistentVolumeClaim.
 
+import { validateDriverSource, validateSecretReference } from "../validate-sources.ts";
 import { defaultSources, otherSources, volumeSources } from "../volume-sources.ts";
 import { warnOfVolume } from "./warn-of-volume.ts";
 import { fractionalBytes } from "../fractional-bytes.ts";
@@ -118,7 +119,12 @@ export const persistentVolumes: ResourceDefinition = {
       );
     const { first, others } = otherSources(spec, volumeSources);
     if (first === undefined) errors.push(required("spec", "must specify a volume type"));
-    for (const other of others) errors.push(forbidden(`spec.${other}`, "may not specify more than 1 volume type"));
+    for (const other of others)
+      if (other !== "flexVolume") errors.push(forbidden(`spec.${other}`, "may not specify more than 1 volume type"));
+    for (const name of new Set([first, "flexVolume"])) {
+      const source = name && spec[name];
+      if (source) validateDriverSource(name, source as Record<string, unknown>, "spec", { isPersistent: true, errors });
+    }
     const { nodeAffinity, persistentVolumeReclaimPolicy } = spec;
     const only = { nodeAffinity, persistentVolumeReclaimPolicy, ...(first ? { [first]: spec[first] } : {}) };
     errors.push(...validateSource(only as NonNullable<PersistentVolume["spec"]>), ...validateClass(spec, "spec"));
@@ -152,6 +158,13 @@ function validateSource(spec: NonNullable<PersistentVolume["spec"]>): FieldError
     errors.push(notSupported("spec.hostPath.type", hostPath.type, hostPathTypes));
   if (csi) errors.push(...validateDriverName(csi.driver, "spec.csi.driver"));
   if (csi && !csi.volumeHandle) errors.push(required("spec.csi.volumeHandle"));
+  for (const name of [
+    "controllerPublishSecretRef",
+    "controllerExpandSecretRef",
+    "nodePublishSecretRef",
+    "nodeExpandSecretRef",
+  ] as const)
+    validateSecretReference(csi?.[name], `spec.csi.${name}`, errors);
   for (const field of ["server", "path"] as const) if (nfs && !nfs[field]) errors.push(required(`spec.nfs.${field}`));
   if (nfs && !nfs.path?.startsWith("/"))
     errors.push(invalid("spec.nfs.path", nfs.path ?? "", "must be an absolute path"));
@@ -192,7 +205,7 @@ export const persistentVolumeClaims: ResourceDefinition = {
       metadata.name,
       metadata.deletionTimestamp === undefined ? (status?.phase ?? "") : "Terminating",
       spec?.volumeName ?? "",
-      isBound ? String(status?.capacity?.storage ?? "") : "",
+      isBound ? String(status?.capacity?.storage ?? "0") : "",
       isBound ? modesText(status?.accessModes) : "",
       spec?.storageClassName ?? metadata.annotations?.["volume.beta.kubernetes.io/storage-class"] ?? "",
       spec?.volumeAttributesClassName ?? unset,

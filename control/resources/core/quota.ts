@@ -1,5 +1,6 @@
 // ResourceQuota and LimitRange.
 
+import { randomUUID } from "node:crypto";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../equal.ts";
@@ -71,9 +72,11 @@ export const limitRanges: ResourceDefinition = {
   namespaced: true,
   shortNames: ["limits"],
   createsOnUpdate: true,
-  columns: [nameColumn, column("Created At", "When it was created.")],
+  columns: [nameColumn, column("Created At", "When it was created.", "date")],
   cells: (object) => [object.metadata.name, object.metadata.creationTimestamp],
   defaults(object) {
+    // So upstream names them, who were given no name.
+    if (!object.metadata.name && !object.metadata.generateName) object.metadata.name = randomUUID();
     for (const item of limitsOf(object)) {
       if (item.type !== "Container") continue;
       item.default = { ...item.max, ...item.default };

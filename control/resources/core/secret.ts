@@ -63,7 +63,8 @@ export const secrets: ResourceDefinition = {
     if (bytes > maximumBytes) errors.push(tooLong("data", maximumBytes));
     const type = String(object.type ?? "");
     for (const key of keysByType[type] ?? [])
-      if (!Object.hasOwn(dataOf(object), key)) errors.push(required(`data[${key}]`));
+      if (!Object.hasOwn(dataOf(object), key) || (key === "ssh-privatekey" && dataOf(object)[key] === ""))
+        errors.push(required(`data[${key}]`));
     for (const [kind, key] of Object.entries(dockerKeys)) {
       const text = dataOf(object)[key];
       if (type === kind && text !== undefined && !isJsonObject(text))

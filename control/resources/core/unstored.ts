@@ -29,6 +29,7 @@ export const componentStatuses: ResourceDefinition = {
   namespaced: false,
   shortNames: ["cs"],
   verbs: ["get", "list"],
+  deprecation: "v1 ComponentStatus is deprecated in v1.19+",
   columns: [
     nameColumn,
     column("Status", "Whether it is healthy."),

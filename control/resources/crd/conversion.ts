@@ -41,7 +41,13 @@ export function conversionOf(crd: Crd, version: CrdVersion, convert: Convert): C
     const value = encodeObject(object);
     const { key, revision, createRevision } = entry;
     const isSame = value.equals(entry.value);
-    shownByEntry.set(entry, isSame ? entry : new Entry(key, value, { revision, createRevision }, undefined, false));
+    shownByEntry.set(entry, isSame ? entry : new Entry(key, value, { revision, createRevision }));
+  };
+
+  const converted = async (object: KubeObject, apiVersion: string, call: Call): Promise<KubeObject> => {
+    if (object.apiVersion === apiVersion) return object;
+    const [made = object] = await convert([object], apiVersion, call);
+    return made;
   };
 
   return {
@@ -59,18 +65,15 @@ export function conversionOf(crd: Crd, version: CrdVersion, convert: Convert): C
         others.forEach(({ entry }, index) => finish(entry, objects[index] as KubeObject));
         return all();
       };
-      const converted = convert(
+      const made = convert(
         others.map(({ object }) => object),
         own,
         call,
       );
-      return converted instanceof Promise ? converted.then(keep) : keep(converted);
+      return made instanceof Promise ? made.then(keep) : keep(made);
     },
-    async stored(object, call) {
-      if (object.apiVersion === stored) return object;
-      const [made = object] = await convert([object], stored, call);
-      return made;
-    },
+    stored: (object, call) => converted(object, stored, call),
+    inVersion: (object, name, call) => converted(object, `${group}/${name}`, call),
   };
 }
 

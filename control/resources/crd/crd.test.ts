@@ -85,7 +85,7 @@ const rows: [name: string, definition: Json, says: string][] = [
   [
     "a kind of list",
     list({ "x-kubernetes-list-type": "heap" }),
-    `${spec}.x-kubernetes-list-type: Unsupported value: "heap": supported values: "atomic", "map", "set"`,
+    `${spec}.x-kubernetes-list-type: Unsupported value: "heap": supported values: "atomic", "set", "map"`,
   ],
   [
     "keys of a plain list",
@@ -152,6 +152,62 @@ const rows: [name: string, definition: Json, says: string][] = [
     "an object to select by",
     version({ selectableFields: [{ jsonPath: ".spec.deep" }] }),
     "must point to a field of type string, boolean or integer",
+  ],
+  ...(
+    [
+      ["nothing as a rule", { rule: " " }, "rule: Required value: rule is not specified"],
+      ["an empty message", { message: " " }, 'message: Invalid value: " ": message must be non-empty if specified'],
+      [
+        "lines without a message",
+        { rule: "true\n&& true" },
+        "message: Required value: message must be specified if rule contains line breaks",
+      ],
+      [
+        "a reason",
+        { reason: "Mood" },
+        'reason: Unsupported value: "Mood": supported values: "FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"',
+      ],
+      ["a path", { fieldPath: ".nope" }, 'fieldPath: Invalid value: ".nope": fieldPath must be a valid path'],
+      [
+        "an old self that is not read",
+        { optionalOldSelf: true },
+        "optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule",
+      ],
+      ["a text as a rule", { rule: "'a'" }, "cel expression must evaluate to a bool"],
+      ["a number as a message", { messageExpression: "1" }, "messageExpression must evaluate to a string"],
+      [
+        "a rule that may cost too much",
+        { rule: "self.all(x, self.all(y, x == y))" },
+        "rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)",
+      ],
+      [
+        "a rule that costs a little too much",
+        { rule: "self.all(x, x.startsWith('a') && x.endsWith('b') && x.size() > 1)" },
+        "rule: Forbidden: estimated rule cost exceeds budget by factor of 1.048575x",
+      ],
+    ] as [string, Json, string][]
+  ).map(([name, rule, says]): [string, Json, string] => [
+    name,
+    withSpec({ type: "array", items: { type: "string" }, "x-kubernetes-validations": [{ rule: "true", ...rule }] }),
+    says.includes(": ") ? `${spec}.x-kubernetes-validations[0].${says}` : says,
+  ]),
+  [
+    "an old self among what cannot be compared",
+    list({}, { type: "string", "x-kubernetes-validations": [{ rule: "self == oldSelf" }] }),
+    `oldSelf cannot be used on the uncorrelatable portion of the schema within ${spec}`,
+  ],
+  [
+    "all rules together",
+    withSpec({
+      type: "array",
+      maxItems: 1000,
+      items: {
+        type: "object",
+        "x-kubernetes-validations": Array.from({ length: 30 }, () => ({ rule: "self.n.all(x, x > 1)" })),
+        properties: { n: { type: "array", maxItems: 1000, items: { type: "integer" } } },
+      },
+    }),
+    `${root}: Forbidden: x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by factor of 1.5x`,
   ],
   [
     "a warning of nothing",

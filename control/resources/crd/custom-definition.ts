@@ -4,6 +4,7 @@ import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { Column, ResourceDefinition, ScalePaths } from "../definition.ts";
 import type { FieldErrors } from "../field-error.ts";
 import { age, nameColumn } from "../print.ts";
+import { compareVersions } from "../version-order.ts";
 import { type Convert, conversionOf, fill, renamed } from "./conversion.ts";
 import { shapeOfCustom } from "./custom-shape.ts";
 import { parseJsonPath, readJsonPath } from "./json-path.ts";
@@ -35,11 +36,15 @@ export function customDefinition(
   };
   const isTerminating = crd.metadata.deletionTimestamp !== undefined || hasCondition(crd, "Terminating");
   const columns = version.additionalPrinterColumns?.length ? version.additionalPrinterColumns : [ageColumnDefinition];
+  const ruleWarnings = new WeakMap<KubeObject, readonly string[]>();
   const check = (object: KubeObject, previous?: KubeObject): FieldErrors => {
     const { kind: _kind, apiVersion: _apiVersion, metadata: _metadata, ...fields } = object;
     const all = validateBySchema(fields, withoutObjectFields(schema));
     const errors = previous ? ratchet(all, object, previous) : all;
-    return errors.length > 0 || !rules ? errors : rules.check(schema, object, previous);
+    if (errors.length > 0 || !rules) return errors;
+    const found = rules.check(schema, object, previous);
+    ruleWarnings.set(object, found.warnings);
+    return found.errors;
   };
   return {
     group,
@@ -66,9 +71,8 @@ export function customDefinition(
     defaults: (object) => fill(object, schema),
     validate: check,
     validateStatus: check,
-    ...(version.deprecated
-      ? { warnings: () => [version.deprecationWarning ?? `${group}/${version.name} ${names.kind} is deprecated`] }
-      : {}),
+    ...(version.deprecated ? { deprecation: version.deprecationWarning ?? deprecationOf(crd, version.name) } : {}),
+    warnings: (object) => [...(ruleWarnings.get(object) ?? [])],
     columns: [nameColumn, ...columns.map(columnOf)],
     cells: cellsWith(columns),
     selectable: Object.fromEntries(
@@ -80,6 +84,16 @@ export function customDefinition(
       }),
     ),
   };
+}
+
+/** Names the best version to use instead, where there is a better one. */
+function deprecationOf({ spec: { group, names, versions } }: Crd, deprecated: string): string {
+  const [better] = versions
+    .filter(({ name, served, deprecated: isOld }) => served && !isOld && compareVersions(name, deprecated) < 0)
+    .map(({ name }) => name)
+    .sort(compareVersions);
+  const instead = better === undefined ? "" : `; use ${group}/${better} ${names.kind}`;
+  return `${group}/${deprecated} ${names.kind} is deprecated${instead}`;
 }
 
 function withoutObjectFields(schema: StructuralSchema): StructuralSchema {

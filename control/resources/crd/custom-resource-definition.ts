@@ -6,7 +6,7 @@ import { deepEqual } from "../equal.ts";
 import { type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
 import { dns1035Label, dnsSubdomain } from "../names.ts";
 import { column, nameColumn } from "../print.ts";
-import { ruleProblems } from "./rules.ts";
+import { ruleProblems } from "./rule-problems.ts";
 import { cleanupFinalizer, type Crd, hasCondition } from "./types.ts";
 import { validateConversion } from "./validate-conversion.ts";
 import { validateSchema } from "./validate-schema.ts";
@@ -40,14 +40,18 @@ export const customResourceDefinitions: ResourceDefinition = {
     if (service) service.port ??= 443;
   },
   prepareCreate(object) {
-    const { metadata, spec } = asCrd(object);
-    metadata.finalizers = [...new Set([...(metadata.finalizers ?? []), cleanupFinalizer])];
+    const { spec } = asCrd(object);
     const storage = spec?.versions?.find((version) => version.storage)?.name;
     object.status = {
       conditions: null,
       acceptedNames: { plural: "", kind: "" },
       storedVersions: storage ? [storage] : [],
     };
+  },
+  // It goes when its objects have gone.
+  isHeld: ({ metadata }) => metadata.deletionTimestamp === undefined,
+  prepareDelete({ metadata }) {
+    metadata.finalizers = [...new Set([...(metadata.finalizers ?? []), cleanupFinalizer])];
   },
   validate(object, previous) {
     const crd = asCrd(object);
@@ -68,7 +72,7 @@ export const customResourceDefinitions: ResourceDefinition = {
       });
     return [...errors, ...validateKept(spec, previous && asCrd(previous))];
   },
-  validateLater: (object) => ruleProblems(asCrd(object).spec.versions),
+  validateLater: (object, previous) => ruleProblems(asCrd(object), previous && asCrd(previous)),
 };
 
 /** Where objects are stored follows from these. */

@@ -1,155 +1,177 @@
-// CEL rules of a structural schema (x-kubernetes-validations): compiled once, evaluated within a budget per object.
+// CEL rules of a structural schema (x-kubernetes-validations): compiled once, evaluated within upstream's limits for one expression and
+// for one object.
 
-import { type Cel, type CelProgram, costOfOneObject, openCel } from "../../../plugins/kit/cel.ts";
+import {
+  type Cel,
+  type CelBudget,
+  type CelProgram,
+  costOfOneExpression,
+  costOfOneObject,
+} from "../../../plugins/kit/cel.ts";
 import { isFault } from "../../../plugins/kit/fault.ts";
-import { type FieldErrors, forbidden, invalid, required } from "../field-error.ts";
-import type { CrdVersion } from "./types.ts";
+import { deepEqual } from "../equal.ts";
+import { duplicate, type FieldError, type FieldErrors, forbidden, invalid, required } from "../field-error.ts";
+import { compileRules, type CompiledRule } from "./rule-compile.ts";
 import { childPath, isObject, propertyOf, type StructuralSchema, type ValidationRule } from "./structural-schema.ts";
 
-interface CompiledRule {
-  readonly rule: ValidationRule;
-  readonly program: CelProgram;
-  readonly message: CelProgram | undefined;
-  /** Speaks of the state before: only checked where there is one. */
-  readonly isTransition: boolean;
+export interface RuleFindings {
+  readonly errors: FieldErrors;
+  /** What is wrong with values that were so before, and may stay so. */
+  readonly warnings: readonly string[];
 }
+
+interface Visit {
+  readonly budget: CelBudget;
+  readonly errors: FieldErrors;
+  readonly warnings: string[];
+  /** Too much was spent: nothing more is evaluated. */
+  isOver: boolean;
+}
+
+interface Value {
+  readonly now: unknown;
+  /** What it is compared with, where there is such. */
+  readonly before: unknown;
+  /** It, or something around it, is as it was. */
+  readonly isUnchanged: boolean;
+}
+
+const longestMessage = 5 * 1024;
+const outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run";
+const nameOf = (path: string): string => (path === "" ? "<nil>" : path);
 
 /** The rules of a schema and of everything below it. */
 export class SchemaRules {
   readonly #cel: Cel;
-  readonly #compiled = new Map<StructuralSchema, CompiledRule[]>();
-  /** What did not compile, by the path of the schema. */
-  readonly problems: { path: string; rule: string; message: string }[] = [];
+  readonly #compiled = new Map<StructuralSchema, readonly CompiledRule[]>();
 
   constructor(cel: Cel, schema: StructuralSchema) {
     this.#cel = cel;
-    this.#compile(schema, "", true);
+    this.#compile(schema, true);
   }
 
-  get isEmpty(): boolean {
-    return this.#compiled.size === 0;
-  }
-
-  #compile(schema: StructuralSchema, path: string, isRoot: boolean): void {
-    const rules = schema["x-kubernetes-validations"] ?? [];
-    if (rules.length > 0)
-      this.#compiled.set(
-        schema,
-        rules.flatMap((rule, index) =>
-          this.#compileRule(rule, schema, `${path}.x-kubernetes-validations[${index}]`, isRoot),
-        ),
-      );
-    for (const [name, below] of Object.entries(schema.properties ?? {}))
-      this.#compile(below, `${path}.properties[${name}]`, false);
-    if (schema.items) this.#compile(schema.items, `${path}.items`, false);
-    if (typeof schema.additionalProperties === "object")
-      this.#compile(schema.additionalProperties, `${path}.additionalProperties`, false);
-  }
-
-  #compileRule(rule: ValidationRule, schema: StructuralSchema, path: string, isRoot: boolean): CompiledRule[] {
-    const shape = isRoot ? withObjectFields(schema) : schema;
-    const variables = { self: shape, oldSelf: shape };
-    try {
-      return [
-        {
-          rule,
-          program: this.#cel.compile(rule.rule, { variables, result: "bool" }),
-          message: rule.messageExpression
-            ? this.#cel.compile(rule.messageExpression, { variables, result: "string" })
-            : undefined,
-          isTransition: /\boldSelf\b/.test(rule.rule),
-        },
-      ];
-    } catch (error) {
-      if (!isFault(error)) throw error;
-      this.problems.push({ path, rule: rule.rule, message: error.message });
-      return [];
-    }
+  #compile(schema: StructuralSchema, isRoot: boolean): void {
+    const rules = compileRules(this.#cel, schema, isRoot);
+    if (rules.length > 0) this.#compiled.set(schema, rules);
+    for (const below of Object.values(schema.properties ?? {})) this.#compile(below, false);
+    if (schema.items) this.#compile(schema.items, false);
+    if (typeof schema.additionalProperties === "object") this.#compile(schema.additionalProperties, false);
   }
 
   /** Checks an object; the one before it where it is an update. */
-  check(schema: StructuralSchema, value: unknown, previous: unknown): FieldErrors {
-    const errors: FieldErrors = [];
-    if (this.isEmpty) return errors;
-    const budget = this.#cel.budget(costOfOneObject);
-    const visit = (at: StructuralSchema, now: unknown, before: unknown, path: string, isRoot: boolean): void => {
-      if (now === undefined || now === null || errors.length > 20) return;
-      const shape = isRoot ? withObjectFields(at) : at;
-      for (const one of this.#compiled.get(at) ?? []) {
-        if (one.isTransition && before === undefined) continue;
-        const values = {
-          self: this.#cel.toCel(isRoot ? visibleRoot(now) : now, shape),
-          ...(one.isTransition ? { oldSelf: this.#cel.toCel(isRoot ? visibleRoot(before) : before, shape) } : {}),
-        };
-        errors.push(...this.#evaluate(one, values, budget, path, now));
-      }
-      if (Array.isArray(now)) {
-        const { items } = at;
-        if (items)
-          now.forEach((item, index) => visit(items, item, matching(at, item, before), `${path}[${index}]`, false));
-      } else if (isObject(now)) {
-        for (const [name, item] of Object.entries(now)) {
-          const below = propertyOf(at, name);
-          if (below) visit(below, item, isObject(before) ? before[name] : undefined, childPath(path, name), false);
-        }
-      }
+  check(schema: StructuralSchema, value: unknown, previous: unknown): RuleFindings {
+    const visit: Visit = { budget: this.#cel.budget(costOfOneObject), errors: [], warnings: [], isOver: false };
+    if (this.#compiled.size > 0)
+      this.#visit(schema, { now: value, before: previous, isUnchanged: false }, "", visit, true);
+    return visit;
+  }
+
+  #visit(schema: StructuralSchema, value: Value, path: string, visit: Visit, isRoot = false): void {
+    if (value.now === undefined || value.now === null || visit.isOver) return;
+    this.#evaluateAll(schema, value, path, visit, isRoot);
+    const { now, before } = value;
+    const below = (at: StructuralSchema, next: unknown, compared: unknown, name: string) => {
+      const isUnchanged = compared === undefined ? value.isUnchanged : deepEqual(next, compared);
+      this.#visit(at, { now: next, before: compared, isUnchanged }, name, visit);
     };
-    visit(schema, value, previous, "", true);
-    return errors;
+    if (Array.isArray(now)) {
+      const { items } = schema;
+      if (items) now.forEach((item, index) => below(items, item, matching(schema, item, before), `${path}[${index}]`));
+    } else if (isObject(now)) {
+      for (const [name, item] of Object.entries(now)) {
+        const at = propertyOf(schema, name);
+        const isNamed = Object.hasOwn(schema.properties ?? {}, name);
+        const place = isNamed ? childPath(path, name) : `${path}[${name}]`;
+        if (at) below(at, item, isObject(before) ? before[name] : undefined, place);
+      }
+    }
+  }
+
+  #evaluateAll(schema: StructuralSchema, value: Value, path: string, visit: Visit, isRoot: boolean): void {
+    const rules = this.#compiled.get(schema) ?? [];
+    if (rules.length === 0) return;
+    const { shape } = rules[0] as CompiledRule;
+    const seen = (each: unknown) => this.#cel.toCel(isRoot ? visibleRoot(each) : each, shape);
+    const self = seen(value.now);
+    const oldSelf = value.before === undefined ? undefined : seen(value.before);
+    for (const one of rules) {
+      if (visit.isOver) return;
+      const isOptional = one.rule.optionalOldSelf === true;
+      if (one.readsOld && oldSelf === undefined && !isOptional) continue;
+      const values = { self, oldSelf: isOptional ? this.#cel.optional(oldSelf) : oldSelf };
+      const error = this.#evaluate(one, values, path, schema.type ?? "", visit);
+      if (!error) continue;
+      if (value.isUnchanged && !one.readsOld && !visit.isOver) visit.warnings.push(`${error.field}: ${error.message}`);
+      else visit.errors.push(error);
+    }
   }
 
   #evaluate(
     one: CompiledRule,
     values: Record<string, unknown>,
-    budget: ReturnType<Cel["budget"]>,
     path: string,
-    value: unknown,
-  ): FieldErrors {
-    const field = one.rule.fieldPath ? childPath(path, one.rule.fieldPath.replace(/^\./, "")) : path;
+    type: string,
+    visit: Visit,
+  ): FieldError | undefined {
+    const { rule } = one;
+    const named = rule.message ? rule.message.trim() : rule.rule.trim();
+    if (!one.program) return invalid(nameOf(path), type, `rule compile error: ${one.problem ?? ""}`);
+    const result = this.#run(one.program, values, visit);
+    if (result.isOutOfBudget) return invalid(nameOf(path), type, outOfBudget);
+    if (visit.isOver) {
+      const why = `'${result.error ?? ""}': no further validation rules will be run due to call cost exceeds limit for rule: ${named}`;
+      return invalid(nameOf(path), type, why);
+    }
+    if (result.error !== undefined) return invalid(nameOf(path), type, failure(result.error, named));
+    if (result.value === true) return undefined;
+    const field = nameOf(rule.fieldPath ? childPath(path, rule.fieldPath.replace(/^\./, "")) : path);
+    const plain = rule.message ? rule.message.trim() : `failed rule: ${named}`;
+    const told = one.message ? this.#message(one.message, values, visit) : { text: undefined };
+    if ("refusal" in told) return invalid(field, type, told.refusal);
+    return failed(rule, field, type, told.text ?? plain);
+  }
+
+  #run(program: CelProgram, values: Record<string, unknown>, visit: Visit) {
+    const share = visit.budget.share(costOfOneExpression);
     try {
-      if (one.program.evaluate(values, budget) === true) return [];
-      return [failed(one.rule, field === "" ? "<nil>" : field, value, this.#message(one, values, budget))];
+      return { value: program.evaluate(values, share) };
     } catch (error) {
       if (!isFault(error)) throw error;
-      return [invalid(field === "" ? "<nil>" : field, typeName(value), `rule: ${one.rule.rule}: ${error.message}`)];
+      visit.isOver = share.left < 0 || visit.budget.left < 0;
+      return { error: error.message, isOutOfBudget: visit.budget.left < 0 };
     }
   }
 
-  #message(one: CompiledRule, values: Record<string, unknown>, budget: ReturnType<Cel["budget"]>): string {
-    const fallback = one.rule.message?.trim() || `failed rule: ${one.rule.rule}`;
-    if (!one.message) return fallback;
-    try {
-      const text = one.message.evaluate(values, budget);
-      return typeof text === "string" && text.trim() !== "" ? text : fallback;
-    } catch (error) {
-      if (!isFault(error)) throw error;
-      return fallback;
+  /** A message that cannot be made, or is of several lines or too long, falls back to the plain one. */
+  #message(
+    program: CelProgram,
+    values: Record<string, unknown>,
+    visit: Visit,
+  ): { text?: string | undefined } | { refusal: string } {
+    const { value, isOutOfBudget } = this.#run(program, values, visit);
+    if (isOutOfBudget)
+      return { refusal: outOfBudget.replace("validation failed", "messageExpression evaluation failed") };
+    if (visit.isOver) {
+      const expression = JSON.stringify(program.expression);
+      return {
+        refusal: `no further validation rules will be run due to call cost exceeds limit for messageExpression: ${expression}`,
+      };
     }
+    const text = typeof value === "string" ? value.trim() : "";
+    return { text: text === "" || text.includes("\n") || Buffer.byteLength(text) > longestMessage ? undefined : text };
   }
 }
 
-function typeName(value: unknown): string {
-  return Array.isArray(value) ? "array" : typeof value;
-}
+const failure = (error: string, rule: string): string =>
+  /^no such overload/i.test(error)
+    ? `'${error}': call arguments did not match a supported operator, function or macro signature for rule: ${rule}`
+    : `${error} evaluating rule: ${rule}`;
 
-function failed(rule: ValidationRule, field: string, value: unknown, message: string) {
+function failed(rule: ValidationRule, field: string, type: string, message: string): FieldError {
   if (rule.reason === "FieldValueForbidden") return forbidden(field, message);
   if (rule.reason === "FieldValueRequired") return required(field, message);
-  return invalid(field, typeof value === "object" ? typeName(value) : value, message);
-}
-
-/** Rules on the whole object see its kind, apiVersion and names. */
-function withObjectFields(schema: StructuralSchema): StructuralSchema {
-  const text: StructuralSchema = { type: "string" };
-  return {
-    ...schema,
-    properties: {
-      ...schema.properties,
-      apiVersion: text,
-      kind: text,
-      metadata: { type: "object", properties: { name: text, generateName: text } },
-    },
-  };
+  if (rule.reason === "FieldValueDuplicate") return duplicate(field, type);
+  return invalid(field, type, message);
 }
 
 function visibleRoot(value: unknown): unknown {
@@ -176,17 +198,4 @@ export function hasRules(schema: StructuralSchema | undefined): boolean {
     hasRules(schema.items) ||
     (typeof schema.additionalProperties === "object" && hasRules(schema.additionalProperties))
   );
-}
-
-/** Why the rules of a definition cannot be used. Loads CEL only when there are any. */
-export async function ruleProblems(versions: readonly CrdVersion[]): Promise<FieldErrors> {
-  const errors: FieldErrors = [];
-  for (const [index, version] of versions.entries()) {
-    const schema = version.schema?.openAPIV3Schema;
-    if (!schema || !hasRules(schema)) continue;
-    const at = `spec.versions[${index}].schema.openAPIV3Schema`;
-    for (const { path, rule, message } of new SchemaRules(await openCel(), schema).problems)
-      errors.push(invalid(`${at}${path}.rule`, rule, message));
-  }
-  return errors;
 }

@@ -1,9 +1,10 @@
 // Validation of the schemas in definitions: structural, so that it is known of every value what may be dropped and owned.
 
-import { type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { type FieldErrors, forbidden, invalid, notListed, notSupported, required } from "../field-error.ts";
 import { compilePattern } from "./formats.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 import { validateBySchema } from "./validate.ts";
+import { validateRules } from "./validate-rules.ts";
 
 const deepest = 60;
 const types = ["array", "boolean", "integer", "number", "object", "string"];
@@ -46,6 +47,7 @@ function visit(schema: StructuralSchema, at: string, place: Place, depth: number
   }
   validateOwn(schema, at, place, errors);
   validateLists(schema, at, errors);
+  validateRules(schema, at, errors);
   const isEither = schema["x-kubernetes-int-or-string"] === true;
   for (const list of ["allOf", "anyOf", "oneOf"] as const)
     (schema[list] ?? []).forEach((one, index) =>
@@ -106,7 +108,7 @@ function validateLists(schema: StructuralSchema, at: string, errors: FieldErrors
     const detail = `must be ${wanted} if ${name} is specified`;
     if (schema.type !== wanted)
       errors.push(schema.type ? invalid(`${at}.type`, schema.type, detail) : required(`${at}.type`, detail));
-    if (!(allowed as readonly string[]).includes(value)) errors.push(notSupported(`${at}.${name}`, value, allowed));
+    if (!(allowed as readonly string[]).includes(value)) errors.push(notListed(`${at}.${name}`, value, allowed));
   }
   if (schema.type === "array" && !schema.items) errors.push(required(`${at}.items`, "must be specified"));
   if (keys.length > 0 && listType !== "map") {

@@ -98,7 +98,8 @@ function validatePorts(ports: readonly Port[], errors: FieldErrors): void {
     if (name) for (const problem of dnsLabel(name)) errors.push(invalid(`${at}.name`, name, problem));
     if (names.has(name)) errors.push(duplicate(`${at}.name`, name));
     names.add(name);
-    if (protocol && !protocols.includes(protocol)) errors.push(notSupported(`${at}.protocol`, protocol, protocols));
+    if (protocol !== undefined && !protocols.includes(protocol))
+      errors.push(notSupported(`${at}.protocol`, protocol, protocols));
     if (appProtocol != null)
       for (const problem of qualifiedName(appProtocol)) errors.push(invalid(`${at}.appProtocol`, appProtocol, problem));
   });

@@ -38,7 +38,7 @@ export const flowSchemas: ResourceDefinition = {
   columns: [
     nameColumn,
     column("PriorityLevel", "Which level it leads to."),
-    column("MatchingPrecedence", "Which is tried first.", "integer"),
+    column("MatchingPrecedence", "Which is tried first."),
     column("DistinguisherMethod", "How flows are told apart."),
     ageColumn,
     column("MissingPL", "Whether the level is missing."),
@@ -128,10 +128,10 @@ export const priorityLevels: ResourceDefinition = {
     return [
       object.metadata.name,
       type ?? "",
-      String(limited?.nominalConcurrencyShares ?? "<none>"),
-      String(queuing?.queues ?? "<none>"),
-      String(queuing?.handSize ?? "<none>"),
-      String(queuing?.queueLengthLimit ?? "<none>"),
+      limited?.nominalConcurrencyShares ?? "<none>",
+      queuing?.queues ?? "<none>",
+      queuing?.handSize ?? "<none>",
+      queuing?.queueLengthLimit ?? "<none>",
       age(object.metadata.creationTimestamp, now),
     ];
   },

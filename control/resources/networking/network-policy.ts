@@ -3,7 +3,7 @@
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { isCidr, isStrictlyInside, validateCidr } from "../addresses.ts";
-import { type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { type FieldErrors, forbidden, invalid, notListed, required } from "../field-error.ts";
 import { type LabelSelector, selectorText, validateLabelSelector } from "../label-selector.ts";
 import { isPortNumber, portName } from "../names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
@@ -79,7 +79,7 @@ export const networkPolicies: ResourceDefinition = {
     else
       types.forEach((type, index) => {
         if (type !== "Ingress" && type !== "Egress")
-          errors.push(notSupported(`spec.policyTypes[${index}]`, type, ["Ingress", "Egress"]));
+          errors.push(notListed(`spec.policyTypes[${index}]`, type, ["Ingress", "Egress"]));
       });
     return errors;
   },
@@ -88,8 +88,8 @@ export const networkPolicies: ResourceDefinition = {
 const portRange = "must be between 1 and 65535, inclusive";
 
 function validatePort({ protocol, port, endPort }: Port, at: string, errors: FieldErrors): void {
-  if (protocol && !["TCP", "UDP", "SCTP"].includes(protocol))
-    errors.push(notSupported(`${at}.protocol`, protocol, ["TCP", "UDP", "SCTP"]));
+  if (protocol !== undefined && !["TCP", "UDP", "SCTP"].includes(protocol))
+    errors.push(notListed(`${at}.protocol`, protocol, ["TCP", "UDP", "SCTP"]));
   const hasEnd = endPort !== undefined && endPort !== null;
   const end = (value: number, detail: string) => errors.push(invalid(`${at}.endPort`, value, detail));
   if (typeof port === "number") {

@@ -100,7 +100,8 @@ function validateReference(
   at: string,
   errors: FieldErrors,
 ): void {
-  if (apiGroup) for (const problem of dnsSubdomain(apiGroup)) errors.push(invalid(`${at}.apiGroup`, apiGroup, problem));
+  if (typeof apiGroup === "string")
+    for (const problem of dnsSubdomain(apiGroup)) errors.push(invalid(`${at}.apiGroup`, apiGroup, problem));
   for (const [field, value] of Object.entries({ kind, name }))
     if (!value) errors.push(required(`${at}.${field}`, `${field} is required`));
     else for (const problem of pathSegment(value)) errors.push(invalid(`${at}.${field}`, value, problem));

@@ -2,7 +2,7 @@
 
 import type { ResourceDefinition } from "../definition.ts";
 import type { PodSpec } from "../../../plugins/kit/objects/types.ts";
-import { duplicate, type FieldErrors, invalid, required } from "../field-error.ts";
+import { duplicate, type FieldErrors, invalid } from "../field-error.ts";
 import { dnsLabel } from "../names.ts";
 import { validateLabels } from "../object-meta.ts";
 import { validateTolerations } from "../pod-spec/validate.ts";
@@ -37,7 +37,6 @@ export const runtimeClasses: ResourceDefinition = {
   cells: (object, now) => [object.metadata.name, object.handler ?? "", age(object.metadata.creationTimestamp, now)],
   validate(object, previous) {
     const handler = String(object.handler ?? "");
-    if (handler === "") return [required("handler")];
     const errors = dnsLabel(handler).map((problem) => invalid("handler", handler, problem));
     errors.push(...validateScheduling((object.scheduling ?? {}) as Scheduling));
     if (previous && previous.handler !== handler) errors.push(invalid("handler", handler, "field is immutable"));

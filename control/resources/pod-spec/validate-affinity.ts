@@ -3,7 +3,7 @@
 import type { PodSpec } from "../../../plugins/kit/objects/types.ts";
 import { duplicate, type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
 import { validateLabelSelector } from "../label-selector.ts";
-import { dnsLabel, labelValue, qualifiedName } from "../names.ts";
+import { dnsSubdomain, dnsLabel, labelValue, qualifiedName } from "../names.ts";
 
 type Affinity = NonNullable<PodSpec["affinity"]>;
 type NodeTerm = NonNullable<
@@ -68,6 +68,10 @@ function validateNodeTerm(term: NodeTerm, field: string, errors: FieldErrors, ch
         required(`${at}.values`, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"),
       );
     if (key !== "metadata.name") errors.push(invalid(`${at}.key`, key, "not a valid field selector key"));
+    else
+      (values ?? []).forEach((value, place) => {
+        for (const problem of dnsSubdomain(value)) errors.push(invalid(`${at}.values[${place}]`, value, problem));
+      });
   });
 }
 
@@ -175,7 +179,7 @@ export function validateSpread(spec: PodSpec, field: string, errors: FieldErrors
     }
     for (const policy of ["nodeAffinityPolicy", "nodeTaintsPolicy"] as const) {
       const value = constraint[policy];
-      if (value && !["Honor", "Ignore"].includes(value))
+      if (value !== undefined && !["Honor", "Ignore"].includes(value))
         errors.push(notSupported(`${at}.${policy}`, value, ["Honor", "Ignore"]));
     }
     validateSpreadKeys(constraint.matchLabelKeys ?? [], constraint.labelSelector, `${at}.matchLabelKeys`, errors);

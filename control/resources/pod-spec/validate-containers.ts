@@ -7,6 +7,7 @@ import {
   forbidden,
   invalid,
   notFoundField,
+  notListed,
   notSupported,
   required,
 } from "../field-error.ts";
@@ -90,7 +91,7 @@ function validateCommon(container: Container, at: string, around: PodAround, err
   else for (const problem of dnsLabel(container.name)) errors.push(invalid(`${at}.name`, container.name, problem));
   if (!container.image) errors.push(required(`${at}.image`));
   if (container.terminationMessagePolicy && !messagePolicies.includes(container.terminationMessagePolicy))
-    errors.push(notSupported(`${at}.terminationMessagePolicy`, container.terminationMessagePolicy, messagePolicies));
+    errors.push(notListed(`${at}.terminationMessagePolicy`, container.terminationMessagePolicy, messagePolicies));
   validatePorts(container, at, errors);
   validateEnv(container, at, errors);
   validateMounts(container, at, around.volumes, errors);

@@ -42,7 +42,7 @@ export function validateMounts(container: Container, at: string, volumes: Volume
 
 function validatePropagation(mount: Mount, container: Container, list: string, errors: FieldErrors): void {
   const { mountPropagation, recursiveReadOnly, readOnly } = mount;
-  if (mountPropagation && !propagations.includes(mountPropagation))
+  if (mountPropagation !== undefined && !propagations.includes(mountPropagation))
     errors.push(notSupported(`${list}.mountPropagation`, mountPropagation, propagations));
   if (mountPropagation === "Bidirectional" && container.securityContext?.privileged !== true)
     errors.push(

@@ -1,10 +1,12 @@
 // Validation of volumes: names, one source each, and what each source must say.
 
-import { otherSources, podSources, shownSource } from "../volume-sources.ts";
+import { validateDriverSource } from "../validate-sources.ts";
+import { otherSources, podSources } from "../volume-sources.ts";
 import type { Volume } from "../../../plugins/kit/objects/types.ts";
 import { duplicate, type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
 import { validateClaimSpec, validateDriverName } from "../core/claim-spec.ts";
-import { dnsLabel } from "../names.ts";
+import { dnsLabel, dnsSubdomain } from "../names.ts";
+import { validateAnnotations, validateLabels } from "../object-meta.ts";
 import { validateFilePath, validateNoBacksteps } from "../paths.ts";
 import { validateDownwardFile, validateMode } from "./validate-downward.ts";
 
@@ -24,59 +26,24 @@ export function validateVolumes(volumes: readonly Volume[], field: string, error
   const named = new Map<string, Volume>();
   volumes.forEach((volume, index) => {
     const at = `${field}[${index}]`;
+    const before = errors.length;
     if (!volume.name) errors.push(required(`${at}.name`));
-    else {
-      for (const problem of dnsLabel(volume.name)) errors.push(invalid(`${at}.name`, volume.name, problem));
-      if (named.has(volume.name)) errors.push(duplicate(`${at}.name`, volume.name));
-      named.set(volume.name, volume);
-    }
+    else for (const problem of dnsLabel(volume.name)) errors.push(invalid(`${at}.name`, volume.name, problem));
+    if (named.has(volume.name)) errors.push(duplicate(`${at}.name`, volume.name));
     const { first, others } = otherSources(volume as unknown as Record<string, unknown>, podSources);
     if (first === undefined) errors.push(required(at, "must specify a volume type"));
     else validateSource({ name: volume.name, [first]: volume[first as keyof Volume] } as Volume, at, errors);
     for (const other of others) errors.push(forbidden(`${at}.${other}`, "may not specify more than 1 volume type"));
+    // What is wrong is not there to be mounted.
+    if (errors.length === before) named.set(volume.name, volume);
   });
   return named;
 }
 
-/** What sources that only their drivers look into must say at least. */
-const mustSay: Record<string, readonly string[]> = {
-  awsElasticBlockStore: ["volumeID"],
-  azureDisk: ["diskName", "diskURI"],
-  azureFile: ["secretName", "shareName"],
-  cephfs: ["monitors"],
-  cinder: ["volumeID"],
-  ephemeral: ["volumeClaimTemplate"],
-  flexVolume: ["driver"],
-  gcePersistentDisk: ["pdName"],
-  gitRepo: ["repository"],
-  glusterfs: ["endpoints", "path"],
-  image: ["reference"],
-  iscsi: ["targetPortal", "iqn"],
-  photonPersistentDisk: ["pdID"],
-  portworxVolume: ["volumeID"],
-  quobyte: ["registry", "volume"],
-  rbd: ["monitors", "image"],
-  scaleIO: ["gateway", "system", "volumeName"],
-  vsphereVolume: ["volumePath"],
-};
-
 function validateRare(volume: Volume, at: string, errors: FieldErrors): void {
   const sources = volume as unknown as Record<string, Record<string, unknown> | undefined>;
-  for (const [name, fields] of Object.entries(mustSay)) {
-    const source = sources[name];
-    if (!source) continue;
-    for (const field of fields) {
-      const value = source[field];
-      const isMissing =
-        value === undefined || value === null || value === "" || (Array.isArray(value) && !value.length);
-      if (isMissing) errors.push(required(`${at}.${shownSource(name)}.${field}`));
-    }
-  }
-  const lun = volume.iscsi?.lun;
-  if (lun !== undefined && (lun < 0 || lun > 255))
-    errors.push(invalid(`${at}.iscsi.lun`, lun, "must be between 0 and 255, inclusive"));
-  if (volume.fc && !volume.fc.targetWWNs?.length && !volume.fc.wwids?.length)
-    errors.push(required(`${at}.fc.targetWWNs`, "must specify either targetWWNs or wwids, but not both"));
+  for (const [name, source] of Object.entries(sources))
+    if (source && name !== "name") validateDriverSource(name, source, at, { isPersistent: false, errors });
   if (String(volume.emptyDir?.sizeLimit ?? "").startsWith("-"))
     errors.push(forbidden(`${at}.emptyDir.sizeLimit`, "SizeLimit field must be a valid resource quantity"));
   const pullPolicy = sources.image?.pullPolicy;
@@ -111,18 +78,35 @@ function validateSource(volume: Volume, at: string, errors: FieldErrors): void {
       errors.push(invalid(`${at}.nfs.path`, volume.nfs.path, "must be an absolute path"));
   }
   if (volume.csi) errors.push(...validateDriverName(volume.csi.driver, `${at}.csi.driver`));
+  const secret = volume.csi?.nodePublishSecretRef;
+  if (secret && !secret.name) errors.push(required(`${at}.csi.nodePublishSecretRef.name`));
+  // So upstream names it.
+  else if (secret)
+    for (const problem of dnsSubdomain(secret.name ?? "")) errors.push(invalid(`${at}.csi.name`, secret.name, problem));
   const template = volume.ephemeral?.volumeClaimTemplate;
-  if (template)
+  if (template) {
+    validateTemplateMeta(template.metadata, `${at}.ephemeral.volumeClaimTemplate.metadata`, errors);
     errors.push(
       ...validateClaimSpec(
         (template.spec ?? {}) as unknown as Record<string, unknown>,
         `${at}.ephemeral.volumeClaimTemplate.spec`,
       ),
     );
+  }
   validateMode(volume.downwardAPI?.defaultMode, `${at}.downwardAPI.defaultMode`, errors);
   for (const item of volume.downwardAPI?.items ?? []) validateDownwardFile(item, `${at}.downwardAPI`, errors);
   validateProjected(volume.projected, `${at}.projected`, errors);
 }
+
+/** Only labels and annotations may be said of a claim that is still to be made. */
+function validateTemplateMeta(metadata: object | undefined, at: string, errors: FieldErrors): void {
+  const { labels, annotations, ...others } = (metadata ?? {}) as Record<string, Record<string, string> | undefined>;
+  errors.push(...validateLabels(labels, `${at}.labels`), ...validateAnnotations(annotations, `${at}.annotations`));
+  for (const [name, value] of Object.entries(others))
+    if (!isZero(value)) errors.push(forbidden(`${at}.${name === "uid" ? "uID" : name}`, "cannot be set"));
+}
+
+const isZero = (value: unknown): boolean => value === undefined || value === null || value === "" || value === 0;
 
 function validateProjected(projected: Volume["projected"], at: string, errors: FieldErrors): void {
   const paths = new Set<string>();

@@ -2,7 +2,7 @@
 
 import type { Pod, PodSpec } from "../../../plugins/kit/objects/types.ts";
 import { validateIp } from "../addresses.ts";
-import { duplicate, type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { duplicate, type FieldErrors, forbidden, invalid, notListed, notSupported, required } from "../field-error.ts";
 import { dnsLabel, dnsSubdomain, labelValue, qualifiedName } from "../names.ts";
 import { validateLabels } from "../object-meta.ts";
 import { type Amounts, validateRequirements } from "../resource-names.ts";
@@ -40,7 +40,7 @@ export function validatePodSpec(spec: PodSpec | undefined, field: string): Field
   validateHostAliases(spec, field, errors);
   validateHostProcess(spec, field, errors);
   if (spec.preemptionPolicy && !["Never", "PreemptLowerPriority"].includes(spec.preemptionPolicy))
-    errors.push(notSupported(`${field}.preemptionPolicy`, spec.preemptionPolicy, ["Never", "PreemptLowerPriority"]));
+    errors.push(notListed(`${field}.preemptionPolicy`, spec.preemptionPolicy, ["PreemptLowerPriority", "Never"]));
   if (spec.overhead) validateRequirements({ limits: spec.overhead as Amounts }, `${field}.overhead`, errors);
   validateOs(spec, field, errors);
   return errors;
@@ -74,7 +74,7 @@ export function validatePodOnly(pod: Pod): FieldErrors {
 
 function oneOf(value: string | undefined, allowed: readonly string[], field: string, errors: FieldErrors): void {
   if (!value) errors.push(required(field));
-  else if (!allowed.includes(value)) errors.push(notSupported(field, value, allowed));
+  else if (!allowed.includes(value)) errors.push(notListed(field, value, allowed));
 }
 
 function validateHostNamespaces(spec: PodSpec, field: string, errors: FieldErrors): void {
@@ -160,7 +160,7 @@ export function validateTolerations(spec: Pick<PodSpec, "tolerations">, field: s
       if (problems.length > 0) errors.push(invalid(`${at}.operator`, value, problems.join(";")));
     } else errors.push(notSupported(`${at}.operator`, operator, ["Equal", "Exists"]));
     if (effect && !tolerationEffects.includes(effect))
-      errors.push(notSupported(`${at}.effect`, effect, tolerationEffects));
+      errors.push(notListed(`${at}.effect`, effect, tolerationEffects));
   });
 }
 

@@ -5,6 +5,7 @@ import type { ResourceDefinition } from "../definition.ts";
 import { invalid, notSupported } from "../field-error.ts";
 import { validateIntOrPercent, validateNotAboveAll } from "../int-or-percent.ts";
 import { type LabelSelector, validateLabelSelector } from "../label-selector.ts";
+import { pathSegment } from "../names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 
 interface BudgetSpec {
@@ -24,6 +25,7 @@ export const podDisruptionBudgets: ResourceDefinition = {
   singular: "poddisruptionbudget",
   kind: "PodDisruptionBudget",
   namespaced: true,
+  validateName: pathSegment,
   shortNames: ["pdb"],
   hasStatus: true,
   newStatus: { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 },

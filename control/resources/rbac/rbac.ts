@@ -3,7 +3,7 @@
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../equal.ts";
-import { type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
+import { type FieldErrors, invalid, notListed, notSupported, required } from "../field-error.ts";
 import { type LabelSelector, validateLabelSelector } from "../label-selector.ts";
 import { dnsSubdomain, pathSegment } from "../names.ts";
 import { age, ageColumn, column, nameColumn, wideColumn } from "../print.ts";
@@ -15,6 +15,7 @@ interface Rule {
   verbs?: string[];
   apiGroups?: string[];
   resources?: string[];
+  resourceNames?: string[];
   nonResourceURLs?: string[];
 }
 
@@ -34,6 +35,14 @@ function validateRules(object: KubeObject, namespaced: boolean): FieldErrors {
       if (namespaced)
         errors.push(
           invalid(`${at}.nonResourceURLs`, rule.nonResourceURLs, "namespaced rules cannot apply to non-resource URLs"),
+        );
+      if ([rule.apiGroups, rule.resources, rule.resourceNames].some((list) => (list?.length ?? 0) > 0))
+        errors.push(
+          invalid(
+            `${at}.nonResourceURLs`,
+            rule.nonResourceURLs,
+            "rules cannot apply to both regular resources and non-resource URLs",
+          ),
         );
       return;
     }
@@ -55,7 +64,7 @@ function validateAggregation(object: KubeObject): FieldErrors {
   return selectors.flatMap((selector, index) => validateLabelSelector(selector, `${field}[${index}]`));
 }
 
-const roleColumns = [nameColumn, column("Created At", "When it was created.")];
+const roleColumns = [nameColumn, column("Created At", "When it was created.", "date")];
 
 /** Without rules, null is what a role shows. */
 const emptyRules = (object: KubeObject): void => {
@@ -134,7 +143,7 @@ function validateBinding(
   const errors: FieldErrors = [];
   const role = (object.roleRef ?? {}) as { apiGroup?: string; kind?: string; name?: string };
   if (role.apiGroup !== group) errors.push(notSupported("roleRef.apiGroup", role.apiGroup, [group]));
-  if (!roleKinds.includes(role.kind ?? "")) errors.push(notSupported("roleRef.kind", role.kind ?? "", roleKinds));
+  if (!roleKinds.includes(role.kind ?? "")) errors.push(notListed("roleRef.kind", role.kind ?? "", roleKinds));
   if (!role.name) errors.push(required("roleRef.name"));
   ((object.subjects ?? []) as Subject[]).forEach((subject, index) => {
     const at = `subjects[${index}]`;
@@ -145,8 +154,9 @@ function validateBinding(
     if (["ServiceAccount", "User", "Group"].includes(subject.kind ?? "") && (subject.apiGroup ?? "") !== home)
       errors.push(notSupported(`${at}.apiGroup`, subject.apiGroup ?? "", [home]));
     if (!["ServiceAccount", "User", "Group"].includes(subject.kind ?? ""))
-      errors.push(notSupported(`${at}.kind`, subject.kind ?? "", ["ServiceAccount", "User", "Group"]));
-    if (subject.kind === "ServiceAccount" && !subject.namespace) errors.push(required(`${at}.namespace`));
+      errors.push(notListed(`${at}.kind`, subject.kind ?? "", ["ServiceAccount", "User", "Group"]));
+    if (subject.kind === "ServiceAccount" && !subject.namespace && !roleKinds.includes("Role"))
+      errors.push(required(`${at}.namespace`));
   });
   if (previous && !deepEqual(previous.roleRef, object.roleRef))
     errors.push(invalid("roleRef", object.roleRef, "cannot change roleRef"));

@@ -50,7 +50,7 @@ export class ServiceAllocator {
   }
 
   /** Told of every service that is there and of each change. */
-  onEvent(event: { type: "add" | "update" | "delete"; object: KubeObject; previous?: KubeObject }): void {
+  onEvent(event: { type: "add" | "update" | "delete"; object: KubeObject; previous?: KubeObject | undefined }): void {
     if (event.type !== "delete") this.#each(event.object, (pool, value, owner) => pool.hold(value, owner));
     const gone = event.type === "delete" ? (event.previous ?? event.object) : event.previous;
     if (gone && event.type !== "add") this.#each(gone, (pool, value) => pool.release(value));

@@ -16,7 +16,7 @@ export function settleFamilies(spec: Spec, configured: readonly Family[]): Field
   // Whoever writes the endpoints of such a service knows its families; the cluster's ranges do not matter.
   const isAnyones = isHeadless && Object.keys(spec.selector ?? {}).length === 0;
   const wanted = [...(spec.ipFamilies ?? [])];
-  if (!spec.ipFamilyPolicy)
+  if (spec.ipFamilyPolicy === undefined)
     spec.ipFamilyPolicy = isAnyones || addresses.length > 1 || wanted.length > 1 ? "RequireDualStack" : "SingleStack";
   const errors = checkAsked(spec, wanted, addresses);
   if (errors.length > 0) return errors;

@@ -91,7 +91,7 @@ function defaultSpec(spec: NonNullable<Service["spec"]>): void {
   if (isExternallyAccessible(spec) && !spec.externalTrafficPolicy) spec.externalTrafficPolicy = "Cluster";
   if (spec.type === "LoadBalancer") setDefault(spec, "allocateLoadBalancerNodePorts", true);
   if (spec.type === "ExternalName") return;
-  if (!spec.internalTrafficPolicy) spec.internalTrafficPolicy = "Cluster";
+  if (spec.internalTrafficPolicy === undefined) spec.internalTrafficPolicy = "Cluster";
 }
 
 /** The old field and the new one say the same. */

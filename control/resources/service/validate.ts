@@ -178,7 +178,7 @@ function validateTraffic(spec: Spec, errors: FieldErrors): void {
         "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
       ),
     );
-  if (internalTrafficPolicy && !policies.includes(internalTrafficPolicy))
+  if (internalTrafficPolicy !== undefined && !policies.includes(internalTrafficPolicy))
     errors.push(notSupported("spec.internalTrafficPolicy", internalTrafficPolicy, policies));
   if (trafficDistribution != null && trafficDistribution !== "PreferClose")
     errors.push(notSupported("spec.trafficDistribution", trafficDistribution, ["PreferClose"]));

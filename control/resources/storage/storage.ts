@@ -4,8 +4,9 @@ import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../equal.ts";
 import { type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
-import { age, ageColumn, column, nameColumn, wideColumn } from "../print.ts";
-import { qualifiedName } from "../names.ts";
+import { age, ageColumn, column, nameColumn } from "../print.ts";
+import { type LabelSelector, validateLabelSelector } from "../label-selector.ts";
+import { dnsSubdomain, qualifiedName } from "../names.ts";
 import { validateAttachment, validateDriver, validateNodeDrivers, validateTopologies } from "./validate-drivers.ts";
 
 const group = "storage.k8s.io";
@@ -88,7 +89,7 @@ export const volumeAttachments: ResourceDefinition = {
   newStatus: { attached: false },
   columns: [
     nameColumn,
-    column("Attacher", "Who attaches it."),
+    { ...column("Attacher", "Who attaches it."), format: "name" },
     column("PV", "Which volume."),
     column("Node", "Where to."),
     column("Attached", "Whether it is attached.", "boolean"),
@@ -185,21 +186,13 @@ export const csiStorageCapacities: ResourceDefinition = {
   singular: "csistoragecapacity",
   kind: "CSIStorageCapacity",
   namespaced: true,
-  columns: [
-    nameColumn,
-    column("StorageClassName", "For which class."),
-    column("Capacity", "How much is left."),
-    wideColumn("Age", "How long ago it was created."),
-  ],
-  cells: (object, now) => [
-    object.metadata.name,
-    object.storageClassName ?? "",
-    String(object.capacity ?? ""),
-    age(object.metadata.creationTimestamp, now),
-  ],
+  columns: [nameColumn, column("Created At", "When it was created.", "date")],
+  cells: (object) => [object.metadata.name, object.metadata.creationTimestamp],
   validate(object, previous) {
     const errors: FieldErrors = [];
-    if (!object.storageClassName) errors.push(required("storageClassName"));
+    for (const problem of dnsSubdomain(String(object.storageClassName ?? "")))
+      errors.push(invalid("storageClassName", object.storageClassName ?? "", problem));
+    errors.push(...validateLabelSelector(object.nodeTopology as LabelSelector | undefined, "nodeTopology"));
     if (previous && previous.storageClassName !== object.storageClassName)
       errors.push(invalid("storageClassName", object.storageClassName, "field is immutable"));
     return errors;

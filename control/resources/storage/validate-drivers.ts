@@ -1,9 +1,9 @@
 // Validation of drivers, of what a node has of them, and of attachments.
 
-import { duplicate, type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
+import { duplicate, type FieldErrors, invalid, notListed, notSupported, required } from "../field-error.ts";
 import { dnsSubdomain, qualifiedName } from "../names.ts";
 
-const lifecycleModes = ["Ephemeral", "Persistent"];
+const lifecycleModes = ["Persistent", "Ephemeral"];
 const groupPolicies = ["File", "None", "ReadWriteOnceWithFSType"];
 const leastSeconds = 10 * 60;
 const mostSeconds = 2 ** 32;
@@ -17,7 +17,7 @@ interface DriverSpec {
 export function validateDriver(spec: DriverSpec): FieldErrors {
   const errors: FieldErrors = [];
   for (const mode of spec.volumeLifecycleModes ?? [])
-    if (!lifecycleModes.includes(mode)) errors.push(notSupported("spec.volumeLifecycleModes", mode, lifecycleModes));
+    if (!lifecycleModes.includes(mode)) errors.push(notListed("spec.volumeLifecycleModes", mode, lifecycleModes));
   if (spec.fsGroupPolicy !== undefined && !groupPolicies.includes(spec.fsGroupPolicy))
     errors.push(notSupported("spec.fsGroupPolicy", spec.fsGroupPolicy, groupPolicies));
   const audiences = new Set<string>();
@@ -97,7 +97,8 @@ interface TopologyTerm {
 /** No two terms may say the same, and no term a key or value twice. */
 export function validateTopologies(terms: readonly TopologyTerm[]): FieldErrors {
   const errors: FieldErrors = [];
-  const seen = new Set<string>();
+  // A term that says nothing is one too many.
+  const seen = new Set<string>([""]);
   terms.forEach(({ matchLabelExpressions = [] }, index) => {
     const field = `allowedTopologies[${index}].matchLabelExpressions`;
     const keys = new Set<string>();
