@@ -3,7 +3,7 @@
 #   sh test/run.sh [--deno] [--long] [path …]      paths narrow it to test files below them
 set -eu
 cd "$(dirname "$0")/.."
-./skiff setup test
+case " $* " in *" --long "*) ./skiff setup long ;; *) ./skiff setup test ;; esac
 PATH=$PWD/node_modules/.bin:$PATH
 # Deno itself, and not the script of Node that npm links, which costs every start one of Node too.
 for folder in "$PWD"/node_modules/@deno/linux-*; do [ ! -x "$folder/deno" ] || PATH=$folder:$PATH; done

@@ -1,16 +1,16 @@
-// How long pods take on `skiff up` with the embedded runtime: created by kubectl and by the API until Ready is seen on a watch,
-// deleted until they are gone, and a deployment until all its replicas are Ready.
+// How long pods take on `skiff up` with the embedded runtime and, where its programs are on PATH, on Kubernetes itself in the same run:
+// created by kubectl and by the API until Ready is seen on a watch, deleted until they are gone, and a deployment until all its replicas
+// are Ready.
 //   npm run bench -- pods [pods, 8] [replicas, 30]
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { uninterrupted as call } from "../../plugins/kit/call.ts";
 import { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import { loadKubeconfig } from "../../plugins/kit/client/kubeconfig.ts";
 import { resources } from "../../plugins/kit/objects/resources.ts";
-import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
-import { type RunningSkiff, startSkiff } from "../harness/skiff.ts";
+import { busyboxImageName } from "../harness/images.ts";
+import { type MeasuredCluster, onEachCluster } from "../harness/measured-cluster.ts";
 
 interface Pod {
   readonly metadata: { readonly name: string };
@@ -24,29 +24,36 @@ const spec = {
 };
 const podNamed = (name: string) => ({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "default" }, spec });
 
+/** Milliseconds by what was measured, of one cluster. */
+type Figures = Map<string, number>;
+
 export async function run([pods = "8", replicas = "30"]: string[]): Promise<void> {
-  const dataDir = mkdtempSync(join(tmpdir(), "skiff-pods-"));
-  mkdirSync(join(dataDir, "images"));
-  writeFileSync(join(dataDir, "images", "busybox.tar"), await imageArchive(busyboxImage()));
-  const skiff = await startSkiff({ dataDir, flags: ["--runtime=native"] });
-  const kubeconfig = await loadKubeconfig(skiff.kubeconfig);
-  try {
-    const client = new ApiClient(kubeconfig);
-    await singles(skiff, client, Number(pods));
-    await deployment(skiff, client, Number(replicas));
-  } finally {
-    kubeconfig.close();
-    await skiff.stop();
-    rmSync(dataDir, { recursive: true, force: true });
-  }
+  const all: Figures[] = [];
+  await onEachCluster(async (cluster) => {
+    console.log(cluster.name);
+    const figures: Figures = new Map();
+    const kubeconfig = await loadKubeconfig(cluster.kubeconfig);
+    try {
+      const client = new ApiClient(kubeconfig);
+      await singles(cluster, client, Number(pods), figures);
+      await deployment(cluster, client, Number(replicas), figures);
+    } finally {
+      kubeconfig.close();
+    }
+    all.push(figures);
+  });
+  const [ours, theirs] = all;
+  if (!ours || !theirs) return;
+  console.log("ours / Kubernetes'");
+  for (const [what, value] of ours) console.log(`  ${what}: ${(value / (theirs.get(what) ?? 0)).toFixed(2)}`);
 }
 
-async function singles(skiff: RunningSkiff, client: ApiClient, count: number): Promise<void> {
+async function singles(cluster: MeasuredCluster, client: ApiClient, count: number, figures: Figures): Promise<void> {
   const ways: Record<string, (name: string) => Promise<unknown>> = {
     "kubectl create": (name) => {
-      const file = join(skiff.dataDir, `${name}.json`);
+      const file = join(cluster.dir, `${name}.json`);
       writeFileSync(file, JSON.stringify(podNamed(name)));
-      return skiff.kubectl("create", "-f", file);
+      return cluster.kubectl("create", "-f", file);
     },
     "API create": (name) => client.create(resources.pods, podNamed(name), call),
   };
@@ -68,12 +75,17 @@ async function singles(skiff: RunningSkiff, client: ApiClient, count: number): P
       ready.push(readyMs);
       gone.push(goneMs);
     }
-    tell(`${way} to Ready`, ready);
+    tell(`${way} to Ready`, ready, figures);
   }
-  tell(`delete (grace ${graceSeconds} s) to gone`, gone);
+  tell(`delete (grace ${graceSeconds} s) to gone`, gone, figures);
 }
 
-async function deployment(skiff: RunningSkiff, client: ApiClient, replicas: number): Promise<void> {
+async function deployment(
+  cluster: MeasuredCluster,
+  client: ApiClient,
+  replicas: number,
+  figures: Figures,
+): Promise<void> {
   const labels = { app: "many" };
   const object = {
     apiVersion: "apps/v1",
@@ -83,12 +95,12 @@ async function deployment(skiff: RunningSkiff, client: ApiClient, replicas: numb
   };
   const readySeen = await watchFor(client, (all) => [...all.values()].filter(isReady).length >= replicas);
   const from = performance.now();
-  await skiff.apply(object);
-  console.log(`${replicas} replicas all Ready: ${(((await readySeen.at) - from) / 1000).toFixed(1)} s`);
+  await cluster.apply(object);
+  tell(`${replicas} replicas all Ready`, [(await readySeen.at) - from], figures);
   const goneSeen = await watchFor(client, (all) => all.size === 0);
   const removing = performance.now();
-  await skiff.kubectl("delete", "deployment", "many", "--wait=false");
-  console.log(`${replicas} replicas deleted to gone: ${(((await goneSeen.at) - removing) / 1000).toFixed(1)} s`);
+  await cluster.kubectl("delete", "deployment", "many", "--wait=false");
+  tell(`${replicas} replicas deleted to gone`, [(await goneSeen.at) - removing], figures);
 }
 
 /** When it was seen on a watch, which runs by the time this resolves. */
@@ -114,11 +126,12 @@ function isReady(pod: Pod | undefined): boolean {
   return pod?.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false;
 }
 
-function tell(what: string, times: number[]): void {
+function tell(what: string, times: number[], figures: Figures): void {
   const sorted = times.toSorted((a, b) => a - b);
   const median = sorted[Math.trunc(sorted.length / 2)] ?? Number.NaN;
+  figures.set(what, median);
   const [least = Number.NaN] = sorted;
-  console.log(
-    `${what}: median ${median.toFixed(0)} ms of ${sorted.length}, ${least.toFixed(0)} to ${sorted.at(-1)?.toFixed(0)} ms`,
-  );
+  const spread =
+    sorted.length > 1 ? `, median of ${sorted.length}, ${least.toFixed(0)} to ${sorted.at(-1)?.toFixed(0)} ms` : "";
+  console.log(`  ${what}: ${median.toFixed(0)} ms${spread}`);
 }

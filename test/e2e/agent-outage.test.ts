@@ -9,7 +9,7 @@ import { withoutContainerd } from "../harness/containerd.ts";
 import { busyboxImageName as image } from "../harness/images.ts";
 import { RoughNode } from "../harness/rough-node.ts";
 
-const outageMs = process.env["SKIFF_LONG"] ? 120_000 : 25_000;
+const outageMs = 120_000;
 t.setTimeout(900_000);
 const options = { skip: withoutContainerd(), timeout: 600_000 };
 

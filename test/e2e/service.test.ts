@@ -5,11 +5,13 @@ import { execFile } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import t, { type Test } from "tap";
-import { type Arch, fillRelease } from "../../release/contents.ts";
+import t from "tap";
 import { readLockFile, runPackages } from "../../release/lock-file.ts";
 import { type BootedBox, bootBox } from "../harness/booted-box.ts";
-import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
+import { withoutDocker } from "../harness/docker.ts";
+import { busyboxImageName } from "../harness/images.ts";
+import { installationState, leavesNothing, unpackRelease } from "../harness/installation.ts";
+import { testSystemdDriver } from "../harness/systemd-driver.ts";
 import { until } from "../harness/until.ts";
 
 const project = join(import.meta.dirname, "../..");
@@ -23,16 +25,6 @@ async function boxOrReason(): Promise<BootedBox | string> {
     const { message } = error as Error;
     return `${message.split("\n")[0]} (systemd-analyze verify and a notify-socket test run in test/integration/install.test.ts)`;
   }
-}
-
-/** What the archive for this machine holds, in the box. */
-async function unpackRelease(root: string): Promise<void> {
-  await run(join(project, "skiff"), ["setup", "run"]);
-  const image = join(root, "srv/busybox.tar");
-  writeFileSync(image, await imageArchive(busyboxImage()));
-  const cache = join(project, ".cache/release");
-  const arch = process.arch as Arch;
-  fillRelease({ project, arch, images: [image], packages: false, cache, folder: join(root, "srv/skiff") });
 }
 
 /** A checkout on which `skiff setup run` was called while there was a network. */
@@ -51,24 +43,6 @@ async function copyCheckout(root: string): Promise<void> {
     });
   }
   await run("sh", ["-c", 'cksum <"$0/package-lock.json" >"$0/node_modules/.skiff-run"', folder]);
-}
-
-/** Everything that an installation could leave behind: files, mounts, network, rules, cgroups, processes. */
-async function stateOf(box: BootedBox): Promise<Record<string, string[]>> {
-  const look: Record<string, string> = {
-    // But for what changes by itself: logs, temporary files, and what systemd keeps over a reboot.
-    files: `find / -xdev \\( -path /srv -o -path /var/log -o -path /var/tmp -o -path /var/lib/systemd \\) -prune -o \\( -type d -printf '%p %m %u\\n' -o -printf '%p %y %m %u %s %l\\n' \\)`,
-    "run files": "find /run -maxdepth 1; ls /run/netns 2>/dev/null || true",
-    mounts: "cut -d' ' -f2,3 /proc/mounts",
-    links: "ip -br link; ip -br -4 address; ip route; ip rule",
-    rules: "nft list ruleset",
-    cgroups: "find /sys/fs/cgroup -type d",
-    processes: "ps -e -o comm= | grep -vE '^(ps|sh|sort|grep)$'",
-  };
-  const state: Record<string, string[]> = {};
-  for (const [what, script] of Object.entries(look))
-    state[what] = (await box.run("sh", "-c", script)).split("\n").sort();
-  return state;
 }
 
 const pod = {
@@ -92,8 +66,8 @@ t.test("the service in a booted systemd", { timeout: 700_000 }, async (t) => {
   const box = await boxOrReason();
   if (typeof box === "string") return void t.pass("not here", { skip: box });
   t.teardown(() => box.remove());
-  const before = await stateOf(box);
-  await unpackRelease(box.root);
+  const before = await installationState(box);
+  await unpackRelease(join(box.root, "srv"));
   await copyCheckout(box.root);
   const kubectl = (...args: string[]) =>
     box.outside("kubectl", "--kubeconfig", join(box.root, "var/lib/skiff/admin.kubeconfig"), ...args);
@@ -121,7 +95,7 @@ t.test("the service in a booted systemd", { timeout: 700_000 }, async (t) => {
     t.match(refused.stderr, /problem: port 6443 is taken\n {2}fix: .*\n.*nothing was changed/);
     listener.kill();
     await box.run("pkill", "-x", "busybox");
-    await sameAs(t, box, before);
+    await leavesNothing(t, box, before);
   });
 
   if (!t.passing()) return;
@@ -196,8 +170,12 @@ t.test("the service in a booted systemd", { timeout: 700_000 }, async (t) => {
   await t.test("skiff uninstall leaves the box as it was", async (t) => {
     const said = await box.run("skiff", "uninstall");
     t.match(said, /removing pod default\/keep/);
-    await sameAs(t, box, before);
+    await leavesNothing(t, box, before);
   });
+
+  if (!t.passing()) return;
+  const skip = withoutDocker();
+  await t.test("a node on the systemd cgroup driver", { skip }, (t) => testSystemdDriver(t, box));
 });
 
 /** Until the service runs as another process than before. */
@@ -210,17 +188,4 @@ async function ends(
   await how();
   await until("another process", async () => !["0", old].includes(await property("MainPID")), 120_000);
   await box.run("true");
-}
-
-async function sameAs(t: Test, box: BootedBox, before: Record<string, string[]>): Promise<void> {
-  const difference = async () => {
-    const now = await stateOf(box);
-    return Object.entries(before).flatMap(([what, was]) => [
-      ...(now[what] ?? []).filter((line) => !was.includes(line)).map((line) => `${what}: left behind: ${line}`),
-      ...was.filter((line) => !now[what]?.includes(line)).map((line) => `${what}: missing: ${line}`),
-    ]);
-  };
-  // What ends takes a moment to be gone.
-  await until("the box to be as it was", async () => (await difference()).length === 0, 30_000).catch(() => {});
-  t.same(await difference(), []);
 }

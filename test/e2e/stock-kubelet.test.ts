@@ -1,7 +1,7 @@
 // Kubernetes' own kubelet on `skiff cri native`, as a node of a Skiff server that it joins by bootstrap token. Needs kubelet on PATH.
 
-import { execFile, spawn } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import t from "tap";
@@ -9,31 +9,14 @@ import { bearerOf, parseJoinToken } from "../../plugins/kit/join-token.ts";
 import { writeYaml } from "../../plugins/kit/yaml.ts";
 import { startCriProcess } from "../harness/cri-process.ts";
 import { busyboxImage, busyboxImageName as image, imageArchive } from "../harness/images.ts";
-import { removeCgroup, unmountBelow } from "../harness/left-behind.ts";
 import { withoutNative } from "../harness/native.ts";
-import { freePort, startSkiff } from "../harness/skiff.ts";
-import { without } from "../harness/stock-kubernetes.ts";
+import { startSkiff } from "../harness/skiff.ts";
+import { noStockKubelet, startStockKubelet } from "../harness/stock-kubelet.ts";
 import { until } from "../harness/until.ts";
 
 t.setTimeout(600_000);
 const launcher = join(import.meta.dirname, "../../skiff");
-/** The one folder that a kubelet cannot be told to have elsewhere; it clears the sockets of others from it. */
-const deviceFolder = "/var/lib/kubelet/device-plugins";
-const skip =
-  without("kubelet", "kubectl") ||
-  (existsSync(deviceFolder) && `${deviceFolder} is another kubelet's`) ||
-  withoutNative();
-
-/** Kubelet makes its own groups, but not the one that it is told to make them in. */
-function makeCgroup(name: string): void {
-  for (const controller of readdirSync("/sys/fs/cgroup")) {
-    const root = join("/sys/fs/cgroup", controller);
-    if (!existsSync(join(root, "cgroup.procs"))) continue;
-    mkdirSync(join(root, name), { recursive: true });
-    for (const file of ["cpuset.cpus", "cpuset.mems"])
-      if (existsSync(join(root, name, file))) copyFileSync(join(root, file), join(root, name, file));
-  }
-}
+const skip = noStockKubelet || withoutNative();
 
 t.test("a stock kubelet on skiff cri native", { skip, timeout: 600_000 }, async (t) => {
   const server = await startSkiff({ command: "server" });
@@ -43,10 +26,6 @@ t.test("a stock kubelet on skiff cri native", { skip, timeout: 600_000 }, async 
   });
   const { dir, socket } = await startCriProcess(t, { runtime: "native" });
   writeFileSync(join(dir, "data", "images", "box.tar"), await imageArchive(busyboxImage()));
-  const cgroupRoot = `skiff-kubelet-${process.pid}`;
-  makeCgroup(cgroupRoot);
-  t.teardown(() => removeCgroup(cgroupRoot));
-
   const { stdout } = await promisify(execFile)(launcher, ["token", "create", "--data-dir", server.dataDir]);
   const ca = join(dir, "ca.crt");
   const authority = /certificate-authority-data: *(\S+)/.exec(readFileSync(server.kubeconfig, "utf8"))?.[1] ?? "";
@@ -66,43 +45,17 @@ t.test("a stock kubelet on skiff cri native", { skip, timeout: 600_000 }, async 
   );
   const manifests = join(dir, "manifests");
   mkdirSync(manifests);
-  const config = join(dir, "kubelet.yaml");
-  const settings = {
-    apiVersion: "kubelet.config.k8s.io/v1beta1",
-    kind: "KubeletConfiguration",
-    containerRuntimeEndpoint: `unix://${socket}`,
-    cgroupDriver: "cgroupfs",
-    cgroupRoot: `/${cgroupRoot}`,
-    failSwapOn: false,
-    authentication: { x509: { clientCAFile: ca }, webhook: { enabled: true }, anonymous: { enabled: false } },
-    authorization: { mode: "Webhook" },
-    serverTLSBootstrap: true,
-    staticPodPath: manifests,
-    port: await freePort(),
-    healthzPort: 0,
-    podLogsDir: join(dir, "logs"),
-    evictionHard: { "memory.available": "1Mi" },
-    featureGates: { UserNamespacesSupport: true },
-  };
-  writeFileSync(config, writeYaml(settings));
-  const flags = {
-    config,
-    "bootstrap-kubeconfig": bootstrap,
-    kubeconfig: join(dir, "kubelet.kubeconfig"),
-    "root-dir": join(dir, "kubelet"),
-    "cert-dir": join(dir, "pki"),
-    "hostname-override": "stock",
-  };
-  const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-  const kubelet = spawn("kubelet", args, { stdio: ["ignore", "ignore", "pipe"] });
-  let said = "";
-  kubelet.stderr.on("data", (chunk) => (said = (said + String(chunk)).slice(-20_000)));
-  const ended = new Promise((resolve) => kubelet.once("exit", resolve));
-  t.teardown(async () => {
-    kubelet.kill("SIGKILL");
-    await ended;
-    unmountBelow(join(dir, "kubelet"));
-    rmSync(deviceFolder, { recursive: true, force: true });
+  const kubelet = await startStockKubelet(t, {
+    nodeName: "stock",
+    dir,
+    socket,
+    ca,
+    kubeconfig: { bootstrap },
+    settings: {
+      serverTLSBootstrap: true,
+      staticPodPath: manifests,
+      featureGates: { UserNamespacesSupport: true },
+    },
   });
   const pod = (name: string, script: string, more = {}) => ({
     apiVersion: "v1",
@@ -133,7 +86,7 @@ t.test("a stock kubelet on skiff cri native", { skip, timeout: 600_000 }, async 
     );
     for (const name of ["plain", "own-users", "static-stock"]) await until(`${name} to run`, isRunning(name), 120_000);
   } catch (error) {
-    t.comment(said.slice(-5000), await kubectl("get", "pods,events", "-A"));
+    t.comment(kubelet.said().slice(-5000), await kubectl("get", "pods,events", "-A"));
     throw error;
   }
   const logs = (name: string, words: string) => async () => (await kubectl("logs", name)).includes(words);

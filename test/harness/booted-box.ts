@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Arch } from "../../release/contents.ts";
 import { debianArch } from "../../release/debian-packages.ts";
+import { createNetns, deleteNetns } from "../../plugins/kit/net/netns.ts";
 import { withPrivateApt } from "../../release/private-apt.ts";
 import { until } from "./until.ts";
 
@@ -80,7 +81,9 @@ export async function bootBox(): Promise<BootedBox> {
 export async function connectBoxes(first: BootedBox, second: BootedBox, as: { name: string; address: string }) {
   const wire = `skiff-wire-${randomBytes(4).toString("hex")}`;
   const inWire = (...args: string[]) => execFileSync("ip", ["-n", wire, ...args]);
-  execFileSync("ip", ["netns", "add", wire]);
+  // Not by `ip netns add`: where it is the first to use the folder it mounts it over itself, and covers the namespaces of others in it.
+  const path = `/run/netns/${wire}`;
+  createNetns(path);
   inWire("link", "add", "switch0", "type", "bridge");
   inWire("link", "set", "switch0", "up");
   for (const [index, box] of [first, second].entries()) {
@@ -94,7 +97,7 @@ export async function connectBoxes(first: BootedBox, second: BootedBox, as: { na
   await second.outside("ip", "route", "replace", "default", "via", "192.0.2.1");
   return async () => {
     await first.outside("ip", "link", "delete", "eth0");
-    execFileSync("ip", ["netns", "delete", wire]);
+    deleteNetns(path);
     await first.outside("sh", "-c", network);
   };
 }

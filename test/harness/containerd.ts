@@ -29,6 +29,8 @@ export interface TestContainerd {
   /** Pods get addresses from here, reachable from the host. */
   readonly subnet: string;
   readonly logFile: string;
+  /** Of the daemon that was started last. */
+  readonly pid: number | undefined;
   ctr(...args: string[]): Promise<string>;
   /** Resolves when CRI lists them. */
   importImages(...images: TestImage[]): Promise<void>;
@@ -91,8 +93,12 @@ class PrivateContainerd implements TestContainerd {
     writeFileSync(join(this.dir, "config.toml"), configOf(this.dir, this.socket, network?.binDir ?? "/usr/lib/cni"));
     writeFileSync(
       join(this.dir, "cni/10-test.conflist"),
-      network?.list ?? networkOf(this.dir, this.#bridge, this.subnet),
+      network?.list ?? bridgeNetwork(this.dir, this.#bridge, this.subnet),
     );
+  }
+
+  get pid(): number | undefined {
+    return this.#daemon?.pid;
   }
 
   async start(): Promise<void> {
@@ -209,7 +215,8 @@ disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshot
 `;
 }
 
-function networkOf(dir: string, bridge: string, subnet: string): string {
+/** A list of Debian's programs: a bridge of its own with addresses from the subnet. */
+export function bridgeNetwork(dir: string, bridge: string, subnet: string): string {
   return JSON.stringify({
     cniVersion: "0.4.0",
     name: bridge,

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { openAccess, systemUser } from "../../control/auth/assemble.ts";
 import { openPki, type Pki } from "../../control/auth/pki.ts";
 import { reconcileBootstrapPolicy } from "../../control/auth/rbac/bootstrap-policy.ts";
-import { controllers as allControllers } from "../../control/controllers/index.ts";
+import { controllers as allControllers, eventSourceOf } from "../../control/controllers/index.ts";
 import type { ControllerContext } from "../../control/manager/contract.ts";
 import { ControllerManager } from "../../control/manager/manager.ts";
 import type { Call } from "../../plugins/kit/call.ts";
@@ -130,7 +130,7 @@ export async function controllerRoom(
   const contextFor = (name: string): ControllerContext => {
     const groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"];
     const own = clientAs({ name: `system:serviceaccount:kube-system:${name}`, groups });
-    const events = new EventRecorder({ client: own, component: name, clock, log });
+    const events = new EventRecorder({ client: own, component: eventSourceOf(name), clock, log });
     return { client: own, informers: api.server.informers, events, clock, log: log.child({ controller: name }) };
   };
   const { ca, serviceAccountKey } = pki;

@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { packTar, type TarEntry } from "modern-tar";
+import { imageOf, layerOf, type TestImage as BuiltImage } from "./image-builder.ts";
 import { pauseProgram } from "./pause-program.ts";
 
 interface ImageFile {
@@ -116,22 +117,31 @@ export async function imageArchive(...images: TestImage[]): Promise<Uint8Array> 
   ]);
 }
 
+/** The same image for a registry. */
+export async function builtImage(image: TestImage): Promise<BuiltImage> {
+  return imageOf([layerOf(Buffer.from(await packTar(layerEntries(image.files))))], settingsOf(image));
+}
+
 function configOf(image: TestImage, layerDigest: string) {
   return {
     ...platform,
     created: "2026-01-01T00:00:00Z",
-    config: {
-      Entrypoint: image.entrypoint,
-      Cmd: image.cmd,
-      Env: image.env,
-      User: image.user,
-      WorkingDir: image.workingDir,
-      Labels: image.labels,
-      Volumes: image.volumes && Object.fromEntries(image.volumes.map((path) => [path, {}])),
-      StopSignal: image.stopSignal,
-    },
+    config: settingsOf(image),
     rootfs: { type: "layers", diff_ids: [layerDigest] },
     history: [{ created: "2026-01-01T00:00:00Z", created_by: "skiff tests" }],
+  };
+}
+
+function settingsOf(image: TestImage) {
+  return {
+    Entrypoint: image.entrypoint,
+    Cmd: image.cmd,
+    Env: image.env,
+    User: image.user,
+    WorkingDir: image.workingDir,
+    Labels: image.labels,
+    Volumes: image.volumes && Object.fromEntries(image.volumes.map((path) => [path, {}])),
+    StopSignal: image.stopSignal,
   };
 }
 

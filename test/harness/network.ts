@@ -44,6 +44,12 @@ export function testNetns(t: { teardown(work: () => void): void }): string {
 
 export type Transport = "tcp" | "udp";
 
+/**
+ * How long socat waits for the other direction once one has ended: half a second if nobody says more, which a busy machine takes to
+ * start the server's shell.
+ */
+const patience = "-t30";
+
 /** A server in a namespace (or on the host that this test plays) that answers each connection with `<name> <peer address>`. */
 export async function serveIn(
   t: { teardown(work: () => void): void },
@@ -56,7 +62,8 @@ export async function serveIn(
     `${listen}:${options.port},fork,reuseaddr${family === 6 ? ",ipv6only=1" : ""}`,
     `SYSTEM:read line; echo ${options.name} $SOCAT_PEERADDR`,
   ];
-  const start = () => spawn("socat", ["-d", "-d", ...args], { stdio: ["ignore", "ignore", "pipe"], detached: true });
+  const start = () =>
+    spawn("socat", ["-d", "-d", patience, ...args], { stdio: ["ignore", "ignore", "pipe"], detached: true });
   const child = netns ? inNetns(netns, start) : start();
   t.teardown(() => {
     // The whole group: socat forks a child per connection. It may be gone already.
@@ -79,7 +86,7 @@ export async function serveIn(
   child.removeAllListeners("exit");
 }
 
-/** What the server behind the address says, or "" when nothing answers. */
+/** The line that the server behind the address says, or "" when nothing answers. */
 export function ask(
   netns: string | undefined,
   to: { address: string; port: number; transport?: Transport; sourcePort?: number; text?: string },
@@ -88,7 +95,7 @@ export function ask(
   const target = `${(to.transport ?? "tcp").toUpperCase()}${six ? 6 : 4}:${six ? `[${to.address}]` : to.address}:${to.port}`;
   const source = to.sourcePort ? `,sourceport=${to.sourcePort},reuseaddr` : "";
   const timeout = to.transport === "udp" ? [] : [",connect-timeout=2"];
-  const args = ["-T1", "-", `${target}${source}${timeout.join("")}`];
+  const args = [patience, "-T30", "-", `${target}${source}${timeout.join("")}`];
   const start = () => spawn("socat", args, { stdio: ["pipe", "pipe", "ignore"] });
   const child = netns ? inNetns(netns, start) : start();
   child.stdin.on("error", () => {});
@@ -97,6 +104,8 @@ export function ask(
     let answer = "";
     child.stdout.on("data", (chunk: Buffer) => {
       answer += chunk.toString();
+      // Nobody ends a conversation over UDP.
+      if (answer.includes("\n")) child.kill("SIGKILL");
     });
     child.on("close", () => resolve(answer.trim()));
   });

@@ -83,6 +83,7 @@ export async function openPodRoom(
     hasAppArmor: false,
     cgroupVersion: 1,
     hasMemoryController: true,
+    hasSwapController: false,
     memoryCapacityBytes: 1n << 30n,
     hasRecursiveReadOnly: () => true,
     usersOf: () => undefined,

@@ -26,6 +26,8 @@ export interface RegistryFaults {
   mute?: { path: RegExp; times: number };
   /** Sends no more than so many bytes of a blob, the first `times` times; the connection stays. */
   stallBlob?: { afterBytes: number; times: number };
+  /** A blob is sent to the next of these offsets at a time, and then no more comes. */
+  stallAt?: readonly number[];
   /** Holds blobs back until the promise resolves, after the first bytes. */
   slow?: Promise<void>;
 }
@@ -207,6 +209,8 @@ export class TestRegistry {
       response.write(body.subarray(0, faults.stallBlob.afterBytes));
       return;
     }
+    const stopAt = faults.stallAt?.find((offset) => offset > from);
+    if (stopAt !== undefined) return void response.write(bytes.subarray(from, stopAt));
     if (faults.slow) {
       response.write(body.subarray(0, 1));
       await faults.slow;

@@ -15,7 +15,7 @@ export function essence({ status, headers, body }: Answer): Json {
 
 function refusal(status: Json): Json {
   const { causes = [], ...details } = status.details ?? {};
-  const told = causes.map(
+  const told: string[] = causes.map(
     ({ field, reason, message }: Json) => `${field ?? ""}: ${reason ?? ""}: ${withoutStructs(message ?? "")}`,
   );
   return {
@@ -24,7 +24,8 @@ function refusal(status: Json): Json {
     message:
       told.length > 0 ? status.message?.replace(/(is invalid:|following fields:).*/s, "$1") : plain(status.message),
     details: { ...details, uid: undefined },
-    causes: told.sort(),
+    // Of updates upstream tells some causes twice or three times: once for all kinds, and again for its own.
+    causes: [...new Set(told)].sort(),
   };
 }
 

@@ -33,6 +33,12 @@ export const noStockKubernetes: string | false =
 export interface StockKubernetes {
   readonly clusterCidr: string;
   readonly serviceCidr: string;
+  /** The file of the authority that has signed everybody. */
+  readonly ca: string;
+  /** The administrator's kubeconfig. */
+  readonly kubeconfig: string;
+  /** Of its three programs, and of etcd. */
+  readonly pids: readonly number[];
   /** A kubeconfig for whoever it names. */
   kubeconfigFor(commonName: string, organizations?: readonly string[]): string;
   kubectl(...args: string[]): Promise<string>;
@@ -80,9 +86,11 @@ export async function startStockKubernetes(t: Owner): Promise<StockKubernetes> {
       }),
     );
   };
+  const pids: number[] = [];
   const start = (program: string, flags: Record<string, string | number>) => {
     const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
     const child = spawn(program, args, { stdio: "ignore" });
+    pids.push(child.pid ?? 0);
     const ended = new Promise((resolve) => child.once("exit", resolve));
     t.teardown(async () => {
       child.kill("SIGKILL");
@@ -90,6 +98,7 @@ export async function startStockKubernetes(t: Owner): Promise<StockKubernetes> {
     });
   };
   const [etcd] = await startEtcd(t);
+  pids.push(etcd?.pid ?? 0);
   start("kube-apiserver", {
     "etcd-servers": etcd?.url ?? "",
     "secure-port": port,
@@ -137,6 +146,9 @@ export async function startStockKubernetes(t: Owner): Promise<StockKubernetes> {
   return {
     clusterCidr,
     serviceCidr,
+    ca,
+    kubeconfig: admin,
+    pids,
     kubeconfigFor,
     kubectl: (...args) => kubectl(args),
     async apply(...objects) {

@@ -88,6 +88,14 @@ t.test("of two control planes the other goes on when one is killed", { skip: noE
     );
     return lease.spec?.holderIdentity ?? "";
   };
+  /** Where pods are led that ask for the API. */
+  const servers = async () => {
+    const at = { namespace, name: "kubernetes" };
+    const { subsets } = await client.get<Json>(resources.endpoints, at, call);
+    return subsets.flatMap(({ addresses, ports }: Json) =>
+      addresses.map(({ ip }: Json) => `${ip}:${ports[0].port}`),
+    ) as string[];
+  };
   const available = (count: number) =>
     until(
       `${count} available`,
@@ -100,6 +108,8 @@ t.test("of two control planes the other goes on when one is killed", { skip: noE
     );
   const setReplicas = (replicas: number) =>
     client.patch(resources.deployments, at, { type: "merge", body: { spec: { replicas } } }, call);
+
+  t.same(await servers(), [identity(1), identity(2)], "pods are led to both");
 
   for (const name of ["a", "b"]) await client.create(resources.nodes, readyNode(name), call);
   const deployment = {
@@ -129,5 +139,6 @@ t.test("of two control planes the other goes on when one is killed", { skip: noE
   await end(children.get(second), "SIGTERM");
   await available(10);
   t.equal(await holder(), first, "one that is stopped hands over");
+  t.same(await servers(), [first], "and no pod is led to it any more");
   await until("the others to go", () => pods.list(namespace).length === 10, patienceMs);
 });

@@ -16,7 +16,7 @@ function temporary(t: Test): string {
   return folder;
 }
 
-/** A small program to install, and a root to install it on. */
+/** A small program to install, a root to install it on, and a folder for programs that come before the box's own. */
 function checkout(t: Test) {
   const folder = temporary(t);
   const source = join(folder, "source");
@@ -26,12 +26,14 @@ function checkout(t: Test) {
   cpSync(join(project, "install.sh"), join(source, "install.sh"));
   writeFileSync(join(source, "skiff"), "#!/bin/sh\necho one\n", { mode: 0o755 });
   writeFileSync(join(source, "agent", "a.ts"), "");
+  const programs = join(folder, "bin");
+  mkdirSync(programs);
   const install = (...args: string[]) => {
-    const env = { ...process.env, DESTDIR: root };
+    const env = { ...process.env, DESTDIR: root, PATH: `${programs}:${process.env["PATH"]}` };
     const { status, stdout, stderr } = spawnSync("sh", [join(source, "install.sh"), ...args, "--force"], { env });
     return { status, said: `${stdout}${stderr}` };
   };
-  return { source, root, install };
+  return { source, root, programs, install };
 }
 
 t.test(
@@ -85,11 +87,23 @@ t.test("the unit satisfies systemd-analyze verify", { skip: withoutSystemd }, as
   // The program is looked for where the service would run it: here it is below the private root.
   writeFileSync(unit, readFileSync(unit, "utf8").replace("ExecStart=/opt", `ExecStart=${root}/opt`));
   const { stdout, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", unit]);
-  const complaints = `${stdout}${stderr}`
-    .split("\n")
-    // Older systemds do not know the growing pause between restarts, and say so.
-    .filter((line) => line.includes("skiff.service") && !/RestartSteps|RestartMaxDelaySec/.test(line));
+  const complaints = `${stdout}${stderr}`.split("\n").filter((line) => line.includes("skiff.service"));
   t.same(complaints, []);
+});
+
+t.test("the unit has the pause between restarts grow where systemd knows how", async (t) => {
+  const { root, programs, install } = checkout(t);
+  for (const { version, grows } of [
+    { version: "252 (252.39-1~deb12u2)", grows: false },
+    { version: "254 (254.5-1)", grows: true },
+    { version: "257 (257~rc1-1)", grows: true },
+  ]) {
+    writeFileSync(join(programs, "systemctl"), `#!/bin/sh\necho 'systemd ${version}'\n`, { mode: 0o755 });
+    t.equal(install("up").status, 0);
+    const unit = readFileSync(join(root, "etc/systemd/system/skiff.service"), "utf8");
+    t.match(unit, /^RestartSec=5\n[^]*LimitNOFILE=/m);
+    t.equal(/^RestartSteps=5\nRestartMaxDelaySec=60$/m.test(unit), grows, version);
+  }
 });
 
 const cannotListen =

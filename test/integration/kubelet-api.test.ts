@@ -19,7 +19,7 @@ import { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import { systemClock } from "../../plugins/kit/clock.ts";
 import { noLog } from "../../plugins/kit/log.ts";
 import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { KubeObject, Pod } from "../../plugins/kit/objects/types.ts";
 import { httpFetch } from "../../plugins/kit/platform/http-client.ts";
 import { createAuthority, createCertificate } from "../../plugins/kit/x509.ts";
 import { boundPod, conditionOf } from "../harness/agent-node.ts";
@@ -335,6 +335,30 @@ t.test("exec by WebSocket through the API server", async (t) => {
   }
   const missing = `${cluster.url}/api/v1/namespaces/default/pods/nope/exec?command=id&stdout=true`;
   await t.rejects(dialStream({ url: missing, tls }, { stdout }, uninterrupted), { code: "not-found" });
+});
+
+t.test("a container that has ended is told of before the connection is a session's", async (t) => {
+  const { cert, key } = pki.adminClient();
+  const at = { namespace: "default", name: "half" };
+  const sleep = ["sh", "-c", "exec sleep infinity"];
+  await create(
+    boundPod("half", {
+      restartPolicy: "Never",
+      containers: [
+        { name: "brief", image: busyboxImageName, command: ["true"] },
+        { name: "main", image: busyboxImageName, command: sleep },
+      ],
+    }),
+  );
+  await until("the first container to end", async () => {
+    const { status } = await client.get<Pod>(resources.pods, at, uninterrupted);
+    return status?.containerStatuses?.some(({ name, state }) => name === "brief" && state?.terminated);
+  });
+  for (const what of ["attach?", "exec?command=id&"]) {
+    const url = `${cluster.url}/api/v1/namespaces/default/pods/half/${what}container=brief&stdout=true`;
+    const asked = dialStream({ url, tls: { ca: pki.ca.cert, cert, key } }, { stdout: new Collected() }, uninterrupted);
+    await t.rejects(asked, { message: /container not found \("brief"\)/ }, what);
+  }
 });
 
 t.test("the read-only port shows pods and health, and nothing else", async (t) => {

@@ -13,11 +13,13 @@ import { systemClock } from "../../plugins/kit/clock.ts";
 import { noLog } from "../../plugins/kit/log.ts";
 import type { AnyPlugin } from "../../plugins/kit/plugin.ts";
 import { openChosen, openPlugins } from "../../plugins/kit/registry.ts";
-import { scoreKind } from "../../plugins/kit/scheduling.ts";
+import { placementKind, scoreKind } from "../../plugins/kit/scheduling.ts";
 import { loadUserPlugins } from "../../plugins/kit/user-plugins.ts";
 import { volumeKind } from "../../plugins/kit/volume.ts";
 import { startControl } from "../harness/control.ts";
 import { readAll } from "../harness/read-all.ts";
+import { node, pod } from "../harness/scheduling.ts";
+import { placementSuite } from "../suites/placement.ts";
 import { runtimeSuite } from "../suites/runtime/suite.ts";
 import { volumeSuite } from "../suites/volume.ts";
 
@@ -67,6 +69,31 @@ t.test("MainsFirst prefers nodes that are not on a battery", async (t) => {
     return score?.score({} as never, { node: { metadata: { labels } } } as never, undefined);
   };
   t.ok(Number(on("mains")) > Number(on("battery")));
+});
+
+const ganged = (name: string) => pod(name, {}, { "example.dev/gang": "crew", "example.dev/gang-size": "2" });
+
+async function gangs(t: Test) {
+  const opened = await openPlugins({ plugins: [await example("placement")], ...parts, stateDir: temporary(t) }, call);
+  const [plugin] = opened.all(placementKind);
+  if (!plugin) throw new Error("it did not open");
+  return plugin;
+}
+
+placementSuite(t, "Gangs", async (t: Test) => {
+  let count = 0;
+  return {
+    plugin: await gangs(t),
+    node: node("n"),
+    freePod: () => pod(`free-${count++}`),
+    heldPod: () => ganged(`held-${count++}`),
+  };
+});
+
+t.test("Gangs lets pods go when all are there", async (t) => {
+  const plugin = await gangs(t);
+  const both = ["one", "two"].map(async (name) => plugin.permit?.(ganged(name), node("n"), call));
+  t.same(await Promise.all(both), [undefined, undefined]);
 });
 
 t.test("TrustedRegistries refuses strangers' images through the API, and wants its settings", async (t) => {

@@ -1,69 +1,16 @@
 // The scheduler on a real API server in one process: pods get nodes by the binding subresource, in order of importance.
 
-import t from "tap";
+import t, { type Test } from "tap";
 import type { Profile } from "../../control/scheduler/profile.ts";
-import { Scheduler } from "../../control/scheduler/scheduler.ts";
 import { uninterrupted } from "../../plugins/kit/call.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import { EventRecorder } from "../../plugins/kit/events.ts";
-import { noLog } from "../../plugins/kit/log.ts";
 import { resources } from "../../plugins/kit/objects/resources.ts";
 import type { Event, Pod } from "../../plugins/kit/objects/types.ts";
-import { createApiServer } from "../../control/api/server.ts";
-import { memoryStore } from "../../plugins/store/memory.ts";
-import { defaultProfile, node, requesting } from "../harness/scheduling.ts";
+import { defaultProfile, requesting } from "../harness/scheduling.ts";
+import { schedulerCluster } from "../harness/scheduler-cluster.ts";
 import { until } from "../harness/until.ts";
 
-const admin = { name: "admin", groups: ["system:masters", "system:authenticated"] };
-
-async function cluster(t: { teardown(then: () => Promise<void>): void }, profile: Partial<Profile> = {}) {
-  const store = memoryStore();
-  const api = await createApiServer({
-    store,
-    clock: systemClock,
-    log: noLog,
-    authenticators: [],
-    authorizers: [],
-    admission: [],
-  });
-  const client = new ApiClient({ fetch: api.fetchAs(admin), clock: systemClock, log: noLog });
-  const events = new EventRecorder({ client, component: "default-scheduler", clock: systemClock, log: noLog });
-  const context = { client, informers: api.informers, events, clock: systemClock, log: noLog };
-  const scheduler = new Scheduler({ context, profiles: [{ ...(await defaultProfile()), ...profile }] });
-  const stop = new AbortController();
-  const running = scheduler.run({ signal: stop.signal });
-  t.teardown(async () => {
-    stop.abort();
-    await running;
-    events.close();
-    await api.close();
-    await store.close();
-  });
-  await client.create(
-    resources.namespaces,
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } },
-    uninterrupted,
-  );
-  return {
-    client,
-    addNode: (name: string, cpu = "4") =>
-      client.create(resources.nodes, node(name, {}, { allocatable: { cpu } }) as never, uninterrupted),
-    addPod: (name: string, spec: object) =>
-      client.create(
-        resources.pods,
-        {
-          apiVersion: "v1",
-          kind: "Pod",
-          metadata: { name, namespace: "default" },
-          spec: { containers: [{ name: "c", image: "i" }], ...spec },
-        },
-        uninterrupted,
-        { namespace: "default" },
-      ),
-    get: (name: string) => client.get<Pod>(resources.pods, { namespace: "default", name }, uninterrupted),
-  };
-}
+const cluster = async (t: Test, profile: Partial<Profile> = {}) =>
+  schedulerCluster(t, { profiles: [{ ...(await defaultProfile()), ...profile }] });
 
 t.test("Scheduler binds pods as soon as a node fits", async (t) => {
   const { addNode, addPod, get } = await cluster(t);
@@ -87,7 +34,7 @@ t.test("Scheduler tells why a pod waits, in upstream's words", async (t) => {
   });
   t.equal(
     message,
-    "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+    "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.",
   );
 });
 

@@ -115,7 +115,7 @@ export function errors(t: Test, bench: Workbench): void {
 
   t.test("what a runtime lacks is unsupported", async (t) => {
     const { runtime } = bench.runtime;
-    const call = within(30_000);
+    const call = within(90_000);
     const pod = await bench.pod();
     const containerId = await bench.started(pod);
     const asks = {
@@ -123,7 +123,7 @@ export function errors(t: Test, bench: Workbench): void {
       updatePodSandboxResources: () =>
         runtime.updatePodSandboxResources(cri.UpdatePodSandboxResourcesRequest.create({ podSandboxId: pod.id }), call),
       checkpointContainer: () =>
-        runtime.checkpointContainer({ containerId, location: `${bench.setup.dir}/checkpoint.tar`, timeout: 10n }, call),
+        runtime.checkpointContainer({ containerId, location: `${bench.setup.dir}/checkpoint.tar`, timeout: 60n }, call),
       metrics: () => runtime.listPodSandboxMetrics({}, call),
       podStats: () => runtime.podSandboxStats({ podSandboxId: pod.id }, call),
     } as const;

@@ -71,17 +71,19 @@ export class Workbench {
   /** Created, not started. */
   async container(pod: Pod, changes: ContainerChanges = {}): Promise<string> {
     const name = `c${this.#number++}`;
+    const { image = "" } = changes.image ?? { image: this.setup.image };
     const request = cri.CreateContainerRequest.create({
       podSandboxId: pod.id,
       sandboxConfig: pod.config,
       config: {
         metadata: { name, attempt: 0 },
-        image: { image: this.setup.image },
         command: sleeper,
         logPath: `${name}.log`,
         labels: { "io.kubernetes.container.name": name },
         linux: {},
         ...changes,
+        // As kubelet tells it, without which CRI-O refuses.
+        image: { image, userSpecifiedImage: image },
       },
     });
     return (await this.runtime.runtime.createContainer(request, within(60_000))).containerId;

@@ -1,0 +1,219 @@
+// Skiff on the kernel and the system that its users have: a whole Debian machine with cgroup v2, AppArmor and systemd, an
+// installation there, limits that the kernel keeps, profiles that it enforces, VLANs, a reboot, power that is pulled while it
+// writes, and an uninstall.
+
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import t from "tap";
+import { busyboxImageName } from "../harness/images.ts";
+import { installationState, leavesNothing, unpackRelease } from "../harness/installation.ts";
+import { until } from "../harness/until.ts";
+import { bootMachine, noVirtualMachine, type VirtualMachine } from "../harness/virtual-machine.ts";
+
+/** An emulated processor takes its time. */
+const patienceMs = 400_000;
+const skip =
+  process.env["SKIFF_LONG"] === "1" ? noVirtualMachine() : "takes a quarter of an hour and more (npm run test:long)";
+
+/** Packs the release and unpacks it inside. */
+async function bringRelease(machine: VirtualMachine): Promise<void> {
+  const scratch = mkdtempSync(join(tmpdir(), "skiff-release-"));
+  try {
+    await unpackRelease(scratch);
+    await machine.put("/srv/release.tar", execFileSync("tar", ["-C", scratch, "-c", "."], { maxBuffer: 1 << 30 }));
+    await machine.run("tar", "-C", "/srv", "-xf", "/srv/release.tar");
+    const kubectl = execFileSync("sh", ["-c", 'readlink -f "$(command -v kubectl)"'], { encoding: "utf8" }).trim();
+    await machine.put("/srv/kubectl", readFileSync(kubectl));
+    await machine.run("chmod", "+x", "/srv/kubectl");
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+function pod(name: string, script: string, more: { container?: object; spec?: object } = {}): object {
+  const command = ["sh", "-c", script];
+  const container = { name: "c", image: busyboxImageName, imagePullPolicy: "Never", command, ...more.container };
+  const spec = { terminationGracePeriodSeconds: 5, containers: [container], ...more.spec };
+  return { apiVersion: "v1", kind: "Pod", metadata: { name }, spec };
+}
+
+const sleeps = "sleep 100000 & wait";
+const profile = (appArmorProfile: object) => ({ container: { securityContext: { appArmorProfile } } });
+const tellProfile = `cat /proc/self/attr/current; ${sleeps}`;
+const ownProfile = "profile skiff-test flags=(attach_disconnected) { file, signal, deny /etc/hostname r, }";
+
+/** Makes config maps as quickly as it can, and tells each name once the server has acknowledged it. */
+const writer = `
+import { readFileSync } from "node:fs";
+import { Agent, request } from "node:https";
+const text = readFileSync("/var/lib/skiff/admin.kubeconfig", "utf8");
+const field = (name) => Buffer.from(new RegExp(name + '"?: *"?([A-Za-z0-9+/=]+)').exec(text)[1], "base64");
+const agent = new Agent({
+  keepAlive: true, ca: field("certificate-authority-data"), cert: field("client-certificate-data"), key: field("client-key-data"),
+});
+const path = "/api/v1/namespaces/default/configmaps";
+const create = (name) => new Promise((resolve, reject) => {
+  const call = request({ host: "127.0.0.1", port: 6443, path, method: "POST", agent, headers: { "content-type": "application/json" } }, (answer) => {
+    answer.resume().on("end", () => (answer.statusCode === 201 ? resolve() : reject(new Error(answer.statusCode))));
+  });
+  call.on("error", reject).end(JSON.stringify({ metadata: { name }, data: { filler: "x".repeat(500) } }));
+});
+const worker = async (which) => {
+  for (let count = 0; ; count++) {
+    const name = [process.argv[2], which, count].join("-");
+    await create(name);
+    console.log(name);
+  }
+};
+await Promise.all(Array.from({ length: 8 }, (_, which) => worker(which)));
+`;
+
+t.test("Skiff on a Debian machine", { skip: skip ?? false, timeout: 7_200_000 }, async (t) => {
+  const machine = await bootMachine();
+  t.teardown(() => machine.remove());
+  const kubectl = (...args: string[]) =>
+    machine.run("/srv/kubectl", "--cache-dir=/srv/cache", "--kubeconfig", "/var/lib/skiff/admin.kubeconfig", ...args);
+  const apply = async (...objects: object[]) => {
+    await machine.put("/srv/objects.json", JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }));
+    await kubectl("apply", "-f", "/srv/objects.json");
+  };
+  const field = (name: string, path: string) => kubectl("get", "pod", name, "-o", `jsonpath={${path}}`);
+  const isReady = (...names: string[]) => {
+    const pods = names.map((name) => `pod/${name}`);
+    return until(
+      "pods to be ready",
+      () => kubectl("wait", ...pods, "--for=condition=Ready", "--timeout=5s"),
+      patienceMs,
+    );
+  };
+  /** What the kernel was told for the pod, and for its container. */
+  const limits = async (name: string, file: string) => {
+    const uid = await field(name, ".metadata.uid");
+    const script = 'cd $(find /sys/fs/cgroup/skiff -name "pod$1") && cat "$2" */"$2"';
+    const [ofPod, ofContainer] = (await machine.run("sh", "-c", script, "sh", uid, file)).trim().split("\n");
+    return { ofPod, ofContainer };
+  };
+
+  const before = await installationState(machine);
+  t.equal((await machine.run("stat", "-fc", "%T", "/sys/fs/cgroup")).trim(), "cgroup2fs");
+  t.match(await machine.run("cat", "/sys/kernel/security/lsm"), /apparmor/);
+  await bringRelease(machine);
+
+  await t.test("install.sh installs and starts it", async (t) => {
+    await machine.run("sh", "/srv/skiff/install.sh");
+    t.match(await machine.run("skiff", "status"), /machine +Ready/);
+    await until(
+      "the image",
+      async () => /imported images/.test(await machine.run("journalctl", "-u", "skiff", "--no-pager")),
+      patienceMs,
+    );
+  });
+
+  if (!t.passing()) return;
+  await t.test("the kernel keeps the limits of pods by cgroup v2", async (t) => {
+    const resources = { limits: { memory: "64Mi", cpu: "200m" }, requests: { memory: "32Mi", cpu: "100m" } };
+    const small = { container: { resources: { limits: { memory: "32Mi" } } }, spec: { restartPolicy: "Never" } };
+    await apply(pod("limited", sleeps, { container: { resources } }), pod("greedy", "tail /dev/zero", small));
+    await isReady("limited");
+    t.same(await limits("limited", "memory.max"), { ofPod: "67108864", ofContainer: "67108864" });
+    t.same(await limits("limited", "cpu.max"), { ofPod: "20000 100000", ofContainer: "20000 100000" });
+    t.equal((await limits("limited", "memory.oom.group")).ofContainer, "1", "a container dies as a whole");
+    t.equal((await limits("limited", "memory.swap.max")).ofContainer, "0", "and does not swap");
+    const reason = () => field("greedy", ".status.containerStatuses[0].state.terminated.reason");
+    await until("the greedy one to be ended", async () => (await reason()) !== "", patienceMs);
+    t.equal(await reason(), "OOMKilled");
+
+    const more = { limits: { memory: "80Mi", cpu: "300m" }, requests: { memory: "40Mi", cpu: "150m" } };
+    const patch = JSON.stringify({ spec: { containers: [{ name: "c", resources: more }] } });
+    await kubectl("patch", "pod", "limited", "--subresource", "resize", "-p", patch);
+    const resized = async () =>
+      (await field("limited", ".status.containerStatuses[0].resources.limits.cpu")) === "300m";
+    await until("the resize", resized, patienceMs);
+    t.same(await limits("limited", "memory.max"), { ofPod: "83886080", ofContainer: "83886080" });
+    t.same(await limits("limited", "cpu.max"), { ofPod: "30000 100000", ofContainer: "30000 100000" });
+    t.equal(await field("limited", ".status.containerStatuses[0].restartCount"), "0");
+    const metrics = await kubectl("get", "--raw", "/api/v1/nodes/machine/proxy/metrics/cadvisor");
+    t.match(metrics, /container_pressure_memory_waiting_seconds_total\{container="c",.*pod="limited"/);
+  });
+
+  if (!t.passing()) return;
+  await t.test("AppArmor profiles are in force", async (t) => {
+    await machine.put("/srv/own-profile", ownProfile);
+    await machine.run("apparmor_parser", "-r", "-K", "/srv/own-profile");
+    await apply(
+      pod("plain", tellProfile),
+      pod("runtime", tellProfile, profile({ type: "RuntimeDefault" })),
+      pod("unconfined", tellProfile, profile({ type: "Unconfined" })),
+      pod("own", `cat /etc/hostname; ${tellProfile}`, profile({ type: "Localhost", localhostProfile: "skiff-test" })),
+      pod("missing", sleeps, profile({ type: "Localhost", localhostProfile: "not-there" })),
+    );
+    await isReady("plain", "runtime", "unconfined", "own");
+    t.match(await kubectl("logs", "plain"), /^skiff-default \(enforce\)/);
+    t.match(await kubectl("logs", "runtime"), /^skiff-default \(enforce\)/);
+    t.match(await kubectl("logs", "unconfined"), /^unconfined/);
+    t.match(await kubectl("logs", "own"), /Permission denied.*skiff-test \(enforce\)/s);
+    const waiting = await until(
+      "the refusal",
+      () => field("missing", ".status.containerStatuses[0].state.waiting.message"),
+      patienceMs,
+    );
+    t.match(waiting, /AppArmor profile "not-there": it is not loaded/);
+    await kubectl("delete", "pod", "runtime", "unconfined", "own", "missing", "greedy");
+    await machine.run("apparmor_parser", "-R", "/srv/own-profile");
+  });
+
+  if (!t.passing()) return;
+  await t.test("bridges keep VLANs apart", async (t) => {
+    const node = "/opt/skiff/runtime/node --disable-warning=ExperimentalWarning";
+    const said = await machine.run("sh", "-c", `cd /srv/checkout && ${node} cni/invoke/bridge-vlans.test.ts`);
+    t.match(said, /^ +ok \d+ - pods of one VLAN .* # time=/m);
+    t.match(said, /^ +ok \d+ - a trunk .* # time=/m);
+  });
+
+  if (!t.passing()) return;
+  await t.test("systemctl reboot gives pods their grace, and they come back", async (t) => {
+    const volumes = [{ name: "kept", hostPath: { path: "/srv/kept", type: "DirectoryOrCreate" } }];
+    const container = { volumeMounts: [{ name: "kept", mountPath: "/kept" }] };
+    const script = "trap 'sleep 2; echo ended in order >>/kept/told; exit' TERM; sleep 100000 & wait";
+    await apply(pod("graceful", script, { container, spec: { terminationGracePeriodSeconds: 20, volumes } }));
+    await isReady("graceful");
+    await machine.reboot();
+    t.equal(await machine.run("cat", "/srv/kept/told"), "ended in order\n");
+    await isReady("graceful", "plain", "limited");
+    t.equal((await limits("limited", "memory.max")).ofContainer, "83886080", "also what was resized");
+  });
+
+  if (!t.passing()) return;
+  await t.test("what was acknowledged is there after the power was cut", async (t) => {
+    await machine.put("/srv/writer.mjs", writer);
+    for (const round of ["first", "second"]) {
+      const storm = machine.start("/opt/skiff/runtime/node", "/srv/writer.mjs", round);
+      const acknowledged = () =>
+        storm
+          .output()
+          .split("\n")
+          .slice(0, -1)
+          .filter((line) => line.startsWith(round));
+      await until("writes", () => acknowledged().length > 300, patienceMs);
+      await machine.cutPower();
+      await storm.ended;
+      await machine.powerOn();
+      await isReady("plain");
+      const present = new Set((await kubectl("get", "configmaps", "-o", "name")).split("\n"));
+      t.same(
+        acknowledged().filter((name) => !present.has(`configmap/${name}`)),
+        [],
+        `${acknowledged().length} writes`,
+      );
+    }
+    t.match(await machine.run("skiff", "status"), /machine +Ready/);
+  });
+
+  if (!t.passing()) return;
+  await t.test("skiff uninstall leaves the machine as it was", async (t) => {
+    await machine.run("skiff", "uninstall");
+    await leavesNothing(t, machine, before);
+  });
+});
