@@ -168,6 +168,13 @@ write_config() {
 
 write_unit() {
   mkdir -p "$(dirname "$unit")"
+  # Systemd knows a growing pause since 254; older ones warn of the words at each load.
+  growing=
+  version=$(systemctl --version 2>/dev/null | sed -n '1s/^systemd \([0-9][0-9]*\).*/\1/p')
+  [ "${version:-0}" -lt 254 ] || growing='# The pause grows to a minute.
+RestartSteps=5
+RestartMaxDelaySec=60
+'
   cat >"$unit.new" <<UNIT
 [Unit]
 Description=Skiff, a Kubernetes node and compact control plane ($mode)
@@ -187,10 +194,7 @@ TimeoutStartSec=10min
 TimeoutStopSec=90
 Restart=always
 RestartSec=5
-# Where systemd knows it (254), the pause grows to a minute.
-RestartSteps=5
-RestartMaxDelaySec=60
-LimitNOFILE=1048576
+${growing}LimitNOFILE=1048576
 LimitNPROC=infinity
 LimitCORE=0
 TasksMax=infinity
