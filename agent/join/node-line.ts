@@ -5,6 +5,7 @@ import type { Duplex } from "node:stream";
 import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
+import { joinStreams } from "../../plugins/kit/join-streams.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import {
   failedMessage,
@@ -91,8 +92,8 @@ async function connect(options: NodeLineOptions, line: Duplex, id: string, call:
   try {
     kubelet = await dialKubelet(options.kubeletPort);
     const far = await open(options, `${nodeLinePath}/${id}`, call);
-    join(far, kubelet);
-    join(kubelet, far);
+    // Nobody waits for their end: the server and the kubelet learn of it themselves.
+    void joinStreams(far, kubelet, options.clock);
   } catch (error) {
     kubelet?.destroy();
     options.log.debug({ err: error }, "a connection that the server asked for could not be made");
@@ -109,11 +110,4 @@ function dialKubelet(port: number): Promise<net.Socket> {
       resolve(socket);
     });
   });
-}
-
-/** One direction; the end of one side ends the other, and so does its failure. */
-function join(from: Duplex, to: Duplex): void {
-  from.pipe(to);
-  from.on("error", () => to.destroy());
-  from.once("close", () => to.destroy());
 }

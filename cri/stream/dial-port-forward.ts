@@ -3,11 +3,12 @@
 import type { Duplex } from "node:stream";
 import type { Call } from "../../plugins/kit/call.ts";
 import { Fault, toFault } from "../../plugins/kit/fault.ts";
+import { joinStreams } from "../../plugins/kit/join-streams.ts";
 import type { StreamTarget } from "./connect-upgrade.ts";
 import { connectSpdy } from "./dial-spdy.ts";
 import { connectWebSocket } from "./dial-web-socket.ts";
 import { portForwardProtocol, portForwardTunnelProtocol } from "./protocols.ts";
-import { collectText, join } from "./pumps.ts";
+import { collectText } from "./pumps.ts";
 import { SpdySession } from "./spdy/session.ts";
 import { SocketDuplex } from "./web-socket.ts";
 
@@ -61,20 +62,23 @@ async function forwardOne(
     session.open({ streamtype: "data", ...headers }),
   ]);
   error.end();
-  const onAbort = () => data.destroy();
-  call.signal.addEventListener("abort", onAbort, { once: true });
+  const cut = () => {
+    data.destroy();
+    connection.destroy();
+  };
+  call.signal.addEventListener("abort", cut, { once: true });
   try {
     const failure = collectText(error);
-    const joined = join(connection, data);
+    const joined = joinStreams(connection, data);
     // A failure is told on its own stream while the connection still hangs.
     const text = await Promise.race([failure, joined.then(() => "")]);
-    if (text) data.destroy();
+    if (text) cut();
     await joined;
     const reason = text || (await Promise.race([failure, session.closed.then(() => "")]));
     if (reason) throw new Fault("unavailable", reason);
     if (call.signal.aborted) throw toFault(call.signal.reason, `port ${port} is no longer forwarded`);
   } finally {
-    call.signal.removeEventListener("abort", onAbort);
+    call.signal.removeEventListener("abort", cut);
     error.destroy();
   }
 }

@@ -1,6 +1,6 @@
 // Moves bytes between a session's streams and the wire, with back-pressure and without ending what others own.
 
-import type { Duplex, Readable, Writable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import type { TerminalSize } from "../api/sessions.ts";
 import { sizeMessage } from "./sizes.ts";
 
@@ -58,29 +58,6 @@ export async function pumpSizes(
     if (over.aborted) return;
     send(sizeMessage(size));
   }
-}
-
-/** Both ways until both have ended; either side breaking ends the other. */
-export function join(one: Duplex, other: Duplex): Promise<void> {
-  return new Promise((resolve) => {
-    let open = 2;
-    const closed = () => {
-      // A side that is gone can neither be read nor written any more.
-      one.destroy();
-      other.destroy();
-      if (--open === 0) resolve();
-    };
-    for (const side of [one, other]) {
-      side.on("error", ignored);
-      side.once("close", closed);
-    }
-    one.pipe(other);
-    other.pipe(one);
-    if (one.destroyed || other.destroyed) {
-      one.destroy();
-      other.destroy();
-    }
-  });
 }
 
 function flushed(to: Writable): Promise<void> {

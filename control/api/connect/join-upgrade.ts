@@ -1,7 +1,7 @@
 // Joins a client's raw connection with one to a server further on, or passes on that server's refusal.
 
-import type { Duplex } from "node:stream";
 import type { Call } from "../../../plugins/kit/call.ts";
+import { joinStreams } from "../../../plugins/kit/join-streams.ts";
 import type { HttpFetch, UpgradeRequest, UpgradeResult } from "../../../plugins/kit/platform/http-client.ts";
 import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
 
@@ -24,17 +24,8 @@ function splice({ socket, head }: Upgrade, far: Extract<UpgradeResult, { upgrade
   socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join("")}\r\n`);
   if (far.head.length > 0) socket.write(far.head);
   if (head.length > 0) far.socket.write(head);
-  carry(socket, far.socket);
-  carry(far.socket, socket);
-}
-
-/** One direction; the end of one side ends the other, and so does its failure. */
-function carry(from: Duplex, to: Duplex): void {
-  from.pipe(to);
-  from.on("error", () => to.destroy());
-  from.once("close", () => {
-    if (!to.writableEnded) to.end();
-  });
+  // Nobody waits for their end: whoever holds either side learns of it there.
+  void joinStreams(socket, far.socket);
 }
 
 /** What the other side said instead of 101, as it is. */
