@@ -86,7 +86,7 @@ export async function serveIn(
   child.removeAllListeners("exit");
 }
 
-/** The line that the server behind the address says, or "" when nothing answers. */
+/** What the server behind the address says, or "" when nothing answers. */
 export function ask(
   netns: string | undefined,
   to: { address: string; port: number; transport?: Transport; sourcePort?: number; text?: string },
@@ -104,8 +104,8 @@ export function ask(
     let answer = "";
     child.stdout.on("data", (chunk: Buffer) => {
       answer += chunk.toString();
-      // Nobody ends a conversation over UDP.
-      if (answer.includes("\n")) child.kill("SIGKILL");
+      // Nobody ends a conversation over UDP. Over TCP its end is awaited: an answer may come in several pieces.
+      if (to.transport === "udp" && answer.includes("\n")) child.kill("SIGKILL");
     });
     child.on("close", () => resolve(answer.trim()));
   });

@@ -25,7 +25,6 @@ const cgroupRoot = `skiff-rough-${process.pid}`;
 
 interface Test {
   teardown(then: () => Promise<void>): void;
-  comment(text: string): void;
 }
 
 export class RoughNode {
@@ -34,12 +33,10 @@ export class RoughNode {
   readonly api: TestApi;
   readonly line: CutLine;
   readonly dataDir: string;
-  readonly #t: Test;
   #agent: AgentProcess | undefined;
   #startedAt = 0;
 
-  private constructor(t: Test, containerd: TestContainerd, api: TestApi, line: CutLine, dataDir: string) {
-    this.#t = t;
+  private constructor(containerd: TestContainerd, api: TestApi, line: CutLine, dataDir: string) {
     this.containerd = containerd;
     this.runtime = openRemote({ socket: containerd.socket });
     this.api = api;
@@ -63,7 +60,7 @@ export class RoughNode {
     const line = await openLine(api.url);
     t.teardown(() => line.close());
     await makeNamespaces(api, "default", "kube-system", "kube-node-lease");
-    const node = new RoughNode(t, containerd, api, line, dataDir);
+    const node = new RoughNode(containerd, api, line, dataDir);
     t.teardown(async () => {
       await node.killAgent();
       await node.runtime.close();
@@ -113,13 +110,14 @@ export class RoughNode {
     await this.api.ask("DELETE", `/api/v1/namespaces/default/pods/${name}`);
   }
 
-  /** Waits, and shows what the agent said when it waited for nothing. */
+  /** Waits, and tells what the agent and containerd said at last when it waited for nothing. */
   async becomes<T>(what: string, ask: () => T | Promise<T>): Promise<void> {
     try {
       await until(what, ask, patienceMs);
     } catch (error) {
-      this.#t.comment(this.#agent?.log() ?? "no agent");
-      throw error;
+      const said = { agent: this.#agent?.log() ?? "", containerd: readFileSync(this.containerd.logFile, "utf8") };
+      const words = Object.entries(said).map(([who, text]) => `${who} said at last:\n${lastLines(text)}`);
+      throw new Error(`still waiting for ${what}; ${words.join("\n")}`, { cause: error });
     }
   }
 
@@ -200,8 +198,11 @@ export class RoughNode {
       left = await this.leftBehind();
       return left.length === 0;
     }).catch((error: unknown) => {
-      const said = this.#agent?.log().split("\n").slice(-12).join("\n") ?? "";
-      throw new Error(`left behind: ${left.join(", ")}; the agent said at last:\n${said}`, { cause: error });
+      throw new Error(`left behind: ${left.join(", ")}; ${(error as Error).message}`, { cause: error });
     });
   }
+}
+
+function lastLines(text: string): string {
+  return text.trim().split("\n").slice(-12).join("\n");
 }
