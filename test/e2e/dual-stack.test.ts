@@ -1,8 +1,8 @@
 // A cluster of both address families on two nodes with a router between them: pods have an address of each, and reach each other by
 // either, by Service and by name, through the tunnel too.
 
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -11,7 +11,8 @@ import { openKernel } from "../../cni/net/kernel.ts";
 import { parseAddress, parsePrefix } from "../../plugins/kit/net/address.ts";
 import { inNetns } from "../../plugins/kit/net/netns.ts";
 import { writeNetSetting } from "../../plugins/kit/net/sysctl.ts";
-import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
+import { busyboxImageName } from "../harness/images.ts";
+import { NamespacedNodes } from "../harness/namespaced-nodes.ts";
 import { noNetworkReason, playHost, testNetns } from "../harness/network.ts";
 import { until } from "../harness/until.ts";
 
@@ -60,15 +61,9 @@ t.test("two nodes of both families", { skip: noNetworkReason(), timeout: 600_000
   t.teardown(() => router.close());
   writeNetSetting("ipv4/ip_forward", "1");
   writeNetSetting("ipv6/conf/all/forwarding", "1");
-  const archive = await imageArchive(busyboxImage());
-  const children: { child: ChildProcess; ended: Promise<void> }[] = [];
-  let output = "";
-  t.teardown(async () => {
-    for (const { child, ended } of children.toReversed()) {
-      child.kill("SIGTERM");
-      await ended;
-    }
-    if (!t.passing()) process.stderr.write(output.split("\n").slice(-40).join("\n"));
+  const nodes = new NamespacedNodes(t, dir, {
+    "cluster-cidr": "10.42.0.0/16,fd42::/56",
+    "cluster-dns": "10.43.0.10,fd43::a",
   });
 
   const startNode = async (number: number, command: readonly string[]) => {
@@ -85,38 +80,8 @@ t.test("two nodes of both families", { skip: noNetworkReason(), timeout: 600_000
       await space.addAddress(far.index, parsePrefix(`${net}2/${length}`), { skipDad: true });
       await space.addRoute({ family, link: far.index, gateway: parseAddress(`${net}1`) });
     }
-    const dataDir = join(dir, `${number}`);
-    mkdirSync(join(dataDir, "images"), { recursive: true });
-    writeFileSync(join(dataDir, "images", "busybox.tar"), archive);
-    const flags = {
-      "data-dir": dataDir,
-      "node-name": `node-${number}`,
-      "node-ip": `192.0.${number}.2,fd99:${number}::2`,
-      "healthz-port": 0,
-      "ui-port": 0,
-      runtime: "native",
-      "cluster-cidr": "10.42.0.0/16,fd42::/56",
-      "cluster-dns": "10.43.0.10,fd43::a",
-      "stop-pods-on-exit": true,
-    };
-    const args = [...command, ...Object.entries(flags).map(([name, value]) => `--${name}=${String(value)}`)];
-    const child = inNetns(netns, () =>
-      spawn(join(root, "skiff"), args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] }),
-    );
-    const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
-    children.push({ child, ended });
-    for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding("utf8").on("data", (text: string) => {
-        output += text.replace(/^/gm, `node-${number}: `);
-      });
-    await until(
-      `node-${number} to be ready`,
-      () => {
-        if (child.exitCode !== null) throw new Error(`node-${number} ended`);
-        return output.includes(`node-${number}: ready`);
-      },
-      120_000,
-    );
+    const addresses = `--node-ip=192.0.${number}.2,fd99:${number}::2`;
+    const dataDir = await nodes.start({ number, netns, command: [...command, addresses] });
     return { netns, dataDir };
   };
 

@@ -2,8 +2,8 @@
 // nodes reach each other by address, by Service and by name; a node cut off is missed and found again, and one whose address
 // changed is followed.
 
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -12,7 +12,8 @@ import { openKernel, type Space } from "../../cni/net/kernel.ts";
 import { parseAddress, parsePrefix } from "../../plugins/kit/net/address.ts";
 import { inNetns } from "../../plugins/kit/net/netns.ts";
 import { writeNetSetting } from "../../plugins/kit/net/sysctl.ts";
-import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
+import { busyboxImageName } from "../harness/images.ts";
+import { NamespacedNodes } from "../harness/namespaced-nodes.ts";
 import { ask, noNetworkReason, playHost, testNetns } from "../harness/network.ts";
 import { until } from "../harness/until.ts";
 
@@ -93,16 +94,7 @@ t.test("three nodes", { skip: noNetworkReason(), timeout: 600_000 }, async (t) =
     await between.host.setLink(index, { up: true });
     await between.host.addAddress(index, parsePrefix(`${router}/24`));
   }
-  const archive = await imageArchive(busyboxImage());
-  const children: { child: ChildProcess; ended: Promise<void> }[] = [];
-  let output = "";
-  t.teardown(async () => {
-    for (const { child, ended } of children.toReversed()) {
-      child.kill("SIGTERM");
-      await ended;
-    }
-    if (!t.passing()) process.stderr.write(output.split("\n").slice(-60).join("\n"));
-  });
+  const nodes = new NamespacedNodes(t, dir, { "cluster-cidr": "10.42.0.0/16", "cluster-dns": "10.43.0.10" });
 
   const startNode = async (number: number, address: string, command: readonly string[]) => {
     const netns = testNetns(t);
@@ -114,37 +106,7 @@ t.test("three nodes", { skip: noNetworkReason(), timeout: 600_000 }, async (t) =
     await between.host.setLink((await between.host.getLink(`n${number}`)).index, { up: true });
     for (const name of ["lo", "eth0"]) await space.setLink((await space.getLink(name)).index, { up: true });
     await setAddress(space, address);
-    const dataDir = join(dir, `${number}`);
-    mkdirSync(join(dataDir, "images"), { recursive: true });
-    writeFileSync(join(dataDir, "images", "busybox.tar"), archive);
-    const flags = {
-      "data-dir": dataDir,
-      "node-name": `node-${number}`,
-      "healthz-port": 0,
-      "ui-port": 0,
-      runtime: "native",
-      "cluster-cidr": "10.42.0.0/16",
-      "cluster-dns": "10.43.0.10",
-      "stop-pods-on-exit": true,
-    };
-    const args = [...command, ...Object.entries(flags).map(([name, value]) => `--${name}=${String(value)}`)];
-    const child = inNetns(netns, () =>
-      spawn(join(root, "skiff"), args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] }),
-    );
-    const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
-    children.push({ child, ended });
-    for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding("utf8").on("data", (text: string) => {
-        output += text.replace(/^/gm, `node-${number}: `);
-      });
-    await until(
-      `node-${number} to be ready`,
-      () => {
-        if (child.exitCode !== null) throw new Error(`node-${number} ended`);
-        return output.includes(`node-${number}: ready`);
-      },
-      120_000,
-    );
+    const dataDir = await nodes.start({ number, netns, command });
     return { netns, space, dataDir };
   };
 
