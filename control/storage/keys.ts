@@ -2,6 +2,9 @@
 
 export const registryRoot = "/registry/";
 
+/** Written to make the watch of the registry say something; names no object. */
+export const markKey = `${registryRoot}mark`;
+
 /** The place of a resource in the store; versions of one resource share it. */
 export interface StorageRef {
   readonly group: string;

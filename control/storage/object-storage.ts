@@ -8,6 +8,7 @@ import { deepEqual } from "../resources/equal.ts";
 import { asBuffer, encodeObject } from "./encoding.ts";
 import { Entry } from "./entry.ts";
 import { localKey, type StorageRef, storageKey } from "./keys.ts";
+import { LatestEntry } from "./latest-entry.ts";
 import type { WatchCache } from "./watch-cache.ts";
 
 /** What an update decides on seeing the current state: the next one, nothing to do, or that the object goes away. */
@@ -54,27 +55,28 @@ export class ObjectStorage {
   ): Promise<UpdateResult | undefined> {
     const key = storageKey(ref, namespace, name);
     const local = localKey(namespace, name);
-    let current = this.#cache.cache(ref).get(local);
+    const latest = new LatestEntry(this.#cache, ref, local);
     // As often as it takes, until the caller gives up: each time somebody lost, somebody else has written.
     for (;;) {
       call.signal.throwIfAborted();
-      if (!current) return undefined;
-      const change = await decide(current);
-      if (change.do === "nothing") return { entry: current, deleted: false };
-      if (change.do === "delete") {
-        const result = await this.#store.delete(key, current.revision, call);
+      const verdict = await verdictOn(latest.entry, decide);
+      if ("answer" in verdict) {
+        if (await latest.wasOld(call)) continue;
+        return verdict.answer();
+      }
+      const { value, object } = verdict;
+      if (!value) {
+        const result = await this.#store.delete(key, verdict.current.revision, call);
         if (result.ok) {
           await this.#cache.reached(result.revision, call);
-          return { entry: current.deletedAt(result.revision), deleted: true };
+          return { entry: verdict.current.deletedAt(result.revision), deleted: true };
         }
-        current = this.#entryOf(ref, local, result.current);
+        latest.lostTo(this.#entryOf(ref, local, result.current));
         continue;
       }
-      const value = encodeObject(change.object);
-      if (isSame(value, current)) return { entry: current, deleted: false };
-      const written = await this.#put(ref, key, value, change.object, current.revision, call, (now) => {
-        current = this.#entryOf(ref, local, now);
-      });
+      const written = await this.#put(ref, key, value, object, verdict.current.revision, call, (now) =>
+        latest.lostTo(this.#entryOf(ref, local, now)),
+      );
       if (written) return { entry: await this.#settle(ref, local, written, call), deleted: false };
     }
   }
@@ -116,6 +118,33 @@ export class ObjectStorage {
     const plain = transformer ? transformer.open(stored.key, stored.value) : stored.value;
     return new Entry(local, asBuffer(plain), stored);
   }
+}
+
+/** What is to be done with the current state: write it, remove it (without a value), or answer without a write. */
+type Verdict =
+  | { readonly current: Entry; readonly value: Buffer; readonly object: KubeObject }
+  | { readonly current: Entry; readonly value?: undefined; readonly object?: undefined }
+  | { readonly answer: () => UpdateResult | undefined };
+
+async function verdictOn(
+  current: Entry | undefined,
+  decide: (current: Entry) => Change | Promise<Change>,
+): Promise<Verdict> {
+  if (!current) return { answer: () => undefined };
+  const unchanged: Verdict = { answer: () => ({ entry: current, deleted: false }) };
+  let change: Change;
+  try {
+    change = await decide(current);
+  } catch (error) {
+    const answer = () => {
+      throw error;
+    };
+    return { answer };
+  }
+  if (change.do === "nothing") return unchanged;
+  if (change.do === "delete") return { current };
+  const value = encodeObject(change.object);
+  return isSame(value, current) ? unchanged : { current, value, object: change.object };
 }
 
 /** Another order of keys is the same object; it has the same length, which is cheap to see. */

@@ -7,6 +7,7 @@ import { Fault, isFault } from "../../plugins/kit/fault.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import type { Store, StoreEntry, StoreEvent } from "../../plugins/kit/store.ts";
+import { CatchUp } from "./catch-up.ts";
 import { asBuffer } from "./encoding.ts";
 import { Entry } from "./entry.ts";
 import { registryRoot, type StorageRef, splitKey, storageId } from "./keys.ts";
@@ -34,6 +35,7 @@ export class WatchCache {
   readonly #transformers: readonly Transformer[];
   readonly #caches = new Map<string, ResourceCache>();
   readonly #waiters = new Set<Waiter>();
+  readonly #catchUp: CatchUp;
   /** Decoded forms of our own writes that are on their way back to us, so that they need not be parsed again. */
   readonly #written = new Map<string, { value: Uint8Array; plain: Buffer; object: KubeObject }>();
   #revision = 0;
@@ -45,6 +47,8 @@ export class WatchCache {
     this.#clock = options.clock;
     this.#log = options.log;
     this.#transformers = options.transformers;
+    const { store, clock } = options;
+    this.#catchUp = new CatchUp({ store, clock, reached: (revision, call) => this.reached(revision, call) });
   }
 
   get revision(): number {
@@ -93,6 +97,11 @@ export class WatchCache {
       call.signal.addEventListener("abort", stop, { once: true });
       this.#waiters.add(waiter);
     });
+  }
+
+  /** Resolves when every write was applied that anyone, also by another server, was told of before this call. */
+  caughtUp(call: Call): Promise<void> {
+    return this.#catchUp.now(call);
   }
 
   /** Loads everything; then `follow` must run for as long as the cache is used. */

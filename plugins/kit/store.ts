@@ -69,6 +69,11 @@ export interface Store {
    * Stores that must ask somebody else leave it out.
    */
   recent?(prefix: string, since: number): readonly StoreEvent[];
+  /**
+   * A revision that is not older than any write answered before the call, whoever wrote it. Stores that only this process
+   * writes to leave it out: what they were told, it has seen.
+   */
+  newest?(call: Call): Promise<number>;
   /** Forgets history before the revision; the newest value of each key stays. */
   compact(revision: number, call: Call): Promise<void>;
   /** Finishes pending writes, lazy ones included, and lets go of the file or connection. May be called twice. */

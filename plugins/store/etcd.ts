@@ -164,6 +164,13 @@ class EtcdStore implements Store {
     if (!call.signal.aborted) this.#open(call);
   }
 
+  /** A read that the members agree on, of nothing: its header tells the revision. */
+  async newest(call: Call): Promise<number> {
+    const nothing = { key: this.#keys.bytes("/"), countOnly: true };
+    const { header } = await this.#range("Cannot read the newest revision from etcd", nothing, call);
+    return Number(header?.revision ?? 0n);
+  }
+
   async compact(revision: number, call: Call): Promise<void> {
     const request = CompactionRequest.fromPartial({ revision: BigInt(revision) });
     try {

@@ -1,26 +1,29 @@
 // The API on a real etcd that others use too: their keys move its revision and must not hold anyone up.
 
-import t from "tap";
+import t, { type Test } from "tap";
 import { uninterrupted as call } from "../../plugins/kit/call.ts";
 import { systemClock } from "../../plugins/kit/clock.ts";
 import { noLog } from "../../plugins/kit/log.ts";
 import { openEtcdStore } from "../../plugins/store/etcd.ts";
-import { startApi } from "../harness/api-server.ts";
+import { type Json, startApi } from "../harness/api-server.ts";
 import { noEtcd, startEtcd } from "../harness/etcd.ts";
 
+const merge = { "content-type": "application/merge-patch+json" };
 const configMaps = "/api/v1/namespaces/default/configmaps";
+
+async function openServer(t: Test, url: string) {
+  const store = await openEtcdStore({ endpoints: [url], clock: systemClock, log: noLog }, call);
+  const api = await startApi({ store });
+  t.teardown(async () => {
+    await api.close();
+    await store.close();
+  });
+  return { store, api };
+}
 
 t.test("two API servers on one etcd see each other's writes", { skip: noEtcd }, async (t) => {
   const [member] = await startEtcd(t);
-  const open = async () => {
-    const store = await openEtcdStore({ endpoints: [member?.url ?? ""], clock: systemClock, log: noLog }, call);
-    const api = await startApi({ store });
-    t.teardown(async () => {
-      await api.close();
-      await store.close();
-    });
-    return { store, api };
-  };
+  const open = () => openServer(t, member?.url ?? "");
   const one = await open();
   const two = await open();
   await one.store.put("/others/key", Buffer.from("x"), "any", call);
@@ -35,4 +38,80 @@ t.test("two API servers on one etcd see each other's writes", { skip: noEtcd }, 
   t.equal(changed.status, 200);
   const stale = await one.api.ask("PUT", `${configMaps}/a`, { ...made.body, data: { x: "3" } });
   t.equal(stale.status, 409, "a lost race is told, not overwritten");
+});
+
+t.test("what one server has answered, another shows at once", { skip: noEtcd }, async (t) => {
+  const [member] = await startEtcd(t);
+  const { api: one, store } = await openServer(t, member?.url ?? "");
+  const { api: two } = await openServer(t, member?.url ?? "");
+  const at = `${configMaps}/a`;
+  const rounds = Array.from({ length: 150 }, (_, round) => round);
+  const stale = { get: 0, list: 0, table: 0, initial: 0, put: 0, patch: 0, same: 0, conflict: 0, gone: 0, remove: 0 };
+  const count = (what: keyof typeof stale, isFresh: boolean) => {
+    if (!isFresh) stale[what]++;
+  };
+  const names = (list: Json) => list.items.map(({ metadata }: Json) => metadata.name).sort();
+  for (const round of rounds) {
+    // Keys of others move the revision between ours, in some rounds right before the read.
+    if (round % 3 === 0) await store.put("/others/key", Buffer.from(String(round)), "any", call);
+    const made = await one.ask("POST", configMaps, { metadata: { name: "a" }, data: { round: String(round) } });
+    t.equal(made.status, 201);
+    if (round % 25 === 0) await store.put("/others/key", Buffer.from(`${round} again`), "any", call);
+    const [got, listed, table] = await Promise.all([
+      two.ask("GET", at),
+      two.ask("GET", `${configMaps}?limit=1`),
+      two.ask("GET", configMaps, undefined, { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" }),
+    ]);
+    count("get", got.body.data?.round === String(round));
+    count("list", listed.body.items[0]?.data?.round === String(round));
+    count("table", table.body.rows.length === round + 1);
+    const put = await two.ask("PUT", at, { ...made.body, data: { by: "two" } });
+    count("put", put.status === 200);
+    const patched = await one.ask("PATCH", at, { data: { by: null, next: String(round) } }, merge);
+    count("patch", patched.status === 200 && patched.body.data.by === undefined);
+    // Against what stood there before, this changes nothing.
+    const back = await two.ask("PATCH", at, { data: { by: "two", next: null } }, merge);
+    count("same", back.body.metadata.resourceVersion !== put.body.metadata.resourceVersion);
+    const exact = { metadata: { resourceVersion: back.body.metadata.resourceVersion }, data: { last: "one" } };
+    count("conflict", (await one.ask("PATCH", at, exact, merge)).status === 200);
+    count("remove", (await two.ask("DELETE", at)).status === 200);
+    count("gone", (await one.ask("GET", at)).status === 404);
+    const more = await two.ask("POST", configMaps, { metadata: { name: `b-${round}` } });
+    t.equal(more.status, 201);
+    const watch = `${configMaps}?watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1`;
+    if (round % 50 === 0) count("initial", (await one.ask("GET", watch)).text.includes(`"b-${round}"`));
+  }
+  t.strictSame(stale, {
+    get: 0,
+    list: 0,
+    table: 0,
+    initial: 0,
+    put: 0,
+    patch: 0,
+    same: 0,
+    conflict: 0,
+    gone: 0,
+    remove: 0,
+  });
+  t.strictSame(names((await one.ask("GET", configMaps)).body), rounds.map((round) => `b-${round}`).sort());
+  t.equal(
+    (await two.ask("DELETE", configMaps)).body.items.length,
+    rounds.length,
+    "a collection is deleted as it is now",
+  );
+});
+
+t.test("a version told by a server that began later is waited for", { skip: noEtcd }, async (t) => {
+  const [member] = await startEtcd(t);
+  const { api: one, store } = await openServer(t, member?.url ?? "");
+  await store.put("/others/key", Buffer.from("x"), "any", call);
+  const { api: two } = await openServer(t, member?.url ?? "");
+  const { resourceVersion } = (await two.ask("GET", configMaps)).body.metadata;
+  const list = `${configMaps}?resourceVersion=${resourceVersion}&resourceVersionMatch=NotOlderThan`;
+  t.equal((await one.ask("GET", list)).status, 200, "although it is of a key of others");
+  t.equal(
+    (await one.ask("GET", `${configMaps}?resourceVersion=99999999`)).status,
+    504,
+    "one of the future is not there",
+  );
 });

@@ -206,6 +206,14 @@ const watches: Record<string, Check> = {
     }
   },
 
+  "newest(), where there is one, is never behind a write that was answered": async (t, store) => {
+    if (!store.newest) return void t.pass("nobody else writes to this store");
+    const written = await put(store, "/n/a", "1");
+    t.ok((await store.newest(call)) >= written);
+    const again = await put(store, "/n/a", "2");
+    t.ok((await store.newest(call)) >= again);
+  },
+
   "recent(), where there is one, gives what watch() would begin with": async (t, store) => {
     if (!store.recent) return void t.pass("this store asks somebody else for its history");
     const start = await put(store, "/v/a", "1");

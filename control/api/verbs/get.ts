@@ -16,11 +16,12 @@ export async function getObject(scope: Scope): Promise<Answer> {
   return entryAnswer(scope, entry, 200);
 }
 
-/** The entry that the request names, as its version shows it. A write is answered when the cache shows it, so this is never older than one before. */
+/** The entry that the request names, as its version shows it. Never older than a write that was answered before, unless that is asked for. */
 export async function findEntry(scope: Scope): Promise<Entry> {
   const { definition, services } = scope;
   const asked = scope.request.method === "GET" ? scope.request.query.get("resourceVersion") : null;
-  if (asked !== null && asked !== "") await notOlderThan(scope, asked);
+  if (asked === null || asked === "") await services.cache.caughtUp(scope.call);
+  else await notOlderThan(scope, asked);
   const entry = services.cache.cache(storageOf(definition)).get(localKey(scopeNamespace(scope), scope.name));
   if (!entry) throw notFound(definition, scope.name);
   return definition.conversion ? shownEntry(definition, entry, scope.call) : entry;
@@ -36,6 +37,8 @@ export async function notOlderThan(scope: Scope, resourceVersion: string): Promi
     throw badRequest(`Invalid value: ${JSON.stringify(resourceVersion)}: resource version must be a number`);
   const revision = Number(resourceVersion);
   const { cache } = scope.services;
+  if (revision <= cache.revision) return revision;
+  await cache.caughtUp(scope.call);
   if (revision <= cache.revision) return revision;
   // Another server may have told it to the client a moment before we hear of it.
   const over = new AbortController();

@@ -107,6 +107,7 @@ async function snapshotOf(scope: Scope, token: string): Promise<Snapshot> {
       throw badRequest("specifying resource version is not allowed when using continue");
     return snapshotFor(scope, { token });
   }
+  if (asked === "") await scope.services.cache.caughtUp(scope.call);
   if (asked !== "" && asked !== "0") {
     const revision = await notOlderThan(scope, asked);
     const isExact = match === "Exact" || (match === "" && query.get("limit") !== null && query.get("limit") !== "0");

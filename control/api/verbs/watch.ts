@@ -40,8 +40,10 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const asked = query.get("resourceVersion") ?? "";
   let since: number | undefined;
   if (asked !== "" && asked !== "0") since = await notOlderThan(scope, asked);
-  if (isTrue(sendInitial)) since = undefined;
-  else if (sendInitial === "false" && since === undefined) since = scope.services.cache.revision;
+  if (isTrue(sendInitial)) {
+    since = undefined;
+    if (asked === "") await scope.services.cache.caughtUp(scope.call);
+  } else if (sendInitial === "false" && since === undefined) since = scope.services.cache.revision;
   const stream = new WatchStream(scope, wanted, selection, cacheOf(scope));
   return {
     status: 200,
