@@ -156,11 +156,13 @@ function runApi(
   start("API source", watchApi(followed, call));
   start("lease", new NodeLease({ client, nodeName: config.nodeName, node: () => nodes.node(), clock, log }).run(call));
   if (mirrors) start("mirrors", mirrors.run(call));
+  services?.onEvent(() => checkpoint.touch());
   if (services) start("services", services.run(call));
   const collect = () => {
     const pods = sources.fromApi();
-    objects.retain(referencedBy([...pods, ...sources.statics()], objects.kept()));
-    return { pods: pods.map(slim), objects: objects.kept() };
+    const needed = referencedBy([...pods, ...sources.statics()], objects.kept());
+    objects.retain(needed);
+    return { pods: pods.map(slim), objects: [...needed] };
   };
   start("checkpoint", checkpoint.run(collect, call));
 }

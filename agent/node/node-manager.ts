@@ -70,6 +70,7 @@ export class NodeManager {
   #addresses: string | undefined;
   #hasRoute: boolean | undefined;
   #podCidr = "";
+  #trouble = "";
 
   constructor(options: NodeManagerOptions) {
     this.#options = options;
@@ -115,15 +116,14 @@ export class NodeManager {
   }
 
   async run(call: Call): Promise<void> {
-    const { clock, log } = this.#options;
+    const { clock } = this.#options;
     while (!call.signal.aborted) {
-      let isWritten = true;
-      try {
-        await this.#look(call);
-      } catch (error) {
-        isWritten = false;
-        if (!call.signal.aborted) log.warn({ err: error }, "cannot report the node's status");
-      }
+      const trouble = await this.#look(call).then(
+        () => undefined,
+        (error: unknown) => error as Error,
+      );
+      const isWritten = trouble === undefined;
+      if (!call.signal.aborted) this.#noteTrouble(trouble);
       // Stopped while it looked: nothing would wake it.
       if (call.signal.aborted) return;
       const delayMs = this.isReady ? lookMs : isWritten ? eagerMs : 1_000;
@@ -293,6 +293,16 @@ export class NodeManager {
       // The runtime's trouble is told by the Ready condition.
       return this.#status?.images ?? [];
     }
+  }
+
+  /** Once, and not with every try: a server may be away for days, and a log on a card wears it. */
+  #noteTrouble(trouble: Error | undefined): void {
+    const { log } = this.#options;
+    const now = trouble?.message ?? "";
+    if (now === this.#trouble) return;
+    if (trouble) log.warn({ err: trouble }, "cannot report the node's status, trying again");
+    else log.info({}, "the node's status is reported again");
+    this.#trouble = now;
   }
 
   #noteAddresses(): void {

@@ -9,6 +9,7 @@ import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import type { AgentPod } from "../pods/agent-pod.ts";
+import { isTokenOf, tokenKind } from "./kept-tokens.ts";
 
 export interface Remembered {
   readonly pods: readonly AgentPod[];
@@ -134,7 +135,17 @@ export function slim(pod: AgentPod): AgentPod {
  */
 export function referencedBy(pods: readonly AgentPod[], objects: readonly KubeObject[]): Set<KubeObject> {
   const texts = pods.map((pod) => ({ namespace: pod.metadata.namespace, text: textOf(pod) }));
-  const isNamed = ({ kind, metadata, spec }: KubeObject) => {
+  const isNamed = (object: KubeObject) => {
+    const { kind, metadata, spec } = object;
+    if (kind === tokenKind) return pods.some((pod) => isTokenOf(object, pod.metadata.uid));
+    if (kind === "Service") return isTold(object, pods);
+    const { signerName } = (spec ?? {}) as { signerName?: string };
+    if (
+      kind === "ClusterTrustBundle" &&
+      signerName &&
+      texts.some(({ text }) => text.includes(JSON.stringify(signerName)))
+    )
+      return true;
     // An attachment is named by nobody; it names its volume.
     if (kind === "VolumeAttachment") return [...found].some((object) => isVolumeOf(object, spec));
     const name = JSON.stringify(metadata.name ?? "");
@@ -161,6 +172,12 @@ function textOf({ metadata, spec }: AgentPod): string {
     .filter((volume) => volume.ephemeral)
     .map(({ name }) => `${metadata.name}-${name}`);
   return JSON.stringify([spec, ephemeral]);
+}
+
+/** Containers are told of the services beside them, and of the API server's. */
+function isTold({ metadata }: KubeObject, pods: readonly AgentPod[]): boolean {
+  if (metadata.namespace === "default" && metadata.name === "kubernetes") return pods.length > 0;
+  return pods.some((pod) => pod.metadata.namespace === metadata.namespace && pod.spec.enableServiceLinks !== false);
 }
 
 function isVolumeOf(object: KubeObject, attachmentSpec: unknown): boolean {

@@ -4,7 +4,7 @@
 import type { Call } from "../../plugins/kit/call.ts";
 import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import type { Lister } from "../../plugins/kit/informer.ts";
+import type { Informer } from "../../plugins/kit/informer.ts";
 import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
 import type {
   ConfigMap,
@@ -25,11 +25,13 @@ import type {
 } from "../../plugins/kit/pod-objects.ts";
 import { labelSelectorOf } from "../../plugins/kit/selector.ts";
 import type { ReferencedObjects } from "../containers/environment.ts";
+import { issuedIn, issueToken, tokenKind, tokenName, tokenObject } from "./kept-tokens.ts";
+import { certificatesIn } from "./trust-bundles.ts";
 
 export interface NodeObjectsOptions {
   /** Absent on a node that has no API server at all. */
   readonly client: ApiClient | undefined;
-  readonly services: () => Lister<Service> | undefined;
+  readonly services: () => Pick<Informer<Service>, "list" | "isSynced"> | undefined;
   readonly node: () => Node | undefined;
   /** Told when something kept has changed. */
   readonly onKept: () => void;
@@ -90,33 +92,26 @@ export class NodeObjects implements PodObjects, ReferencedObjects {
   }
 
   services(): readonly Service[] {
-    return this.#options.services()?.list() ?? [];
+    const informer = this.#options.services();
+    return informer?.isSynced() ? informer.list() : (this.#keptOf("Service") as Service[]);
   }
 
-  async token({ pod, audiences, expirationSeconds }: TokenWish, call: Call): Promise<IssuedToken> {
+  async token(wish: TokenWish, call: Call): Promise<IssuedToken> {
     const client = this.#client("a service account token");
-    const { namespace, name, uid } = pod.metadata;
-    const account = pod.spec?.serviceAccountName || "default";
-    const request = {
-      apiVersion: "authentication.k8s.io/v1",
-      kind: "TokenRequest",
-      metadata: { namespace },
-      spec: {
-        audiences: [...audiences],
-        expirationSeconds,
-        boundObjectRef: { apiVersion: "v1", kind: "Pod", name, uid },
-      },
-    };
-    const answer = await client.create<{ status?: { token?: string; expirationTimestamp?: string } }>(
-      resources.serviceaccounts,
-      request,
-      call,
-      { namespace, name: account, subresource: "token" },
-    );
-    const { token = "", expirationTimestamp } = answer.status ?? {};
-    const issuedAt = Date.now();
-    const expiresAt = expirationTimestamp ? Date.parse(expirationTimestamp) : issuedAt + expirationSeconds * 1000;
-    return { token, issuedAt, expiresAt };
+    const key = keyOf(tokenKind, wish.pod.metadata.namespace ?? "", tokenName(wish));
+    const known = this.#kept.get(key);
+    try {
+      const issued = await issueToken(client, wish, call);
+      this.#kept.set(key, tokenObject(wish, issued));
+      // The first one only: those that follow are written with whatever else changes, which spares the disk.
+      if (!known) this.#options.onKept();
+      return issued;
+    } catch (error) {
+      const issued = issuedIn(known);
+      // An old one lets the pod start: nobody can be asked with a better one until the API server answers, which is asked for it again soon.
+      if (!issued || call.signal.aborted || isRefusal(error)) throw error;
+      return issued;
+    }
   }
 
   async trustBundle(wish: TrustBundleWish, call: Call): Promise<string> {
@@ -131,19 +126,36 @@ export class NodeObjects implements PodObjects, ReferencedObjects {
   }
 
   async #trustBundle(ref: ResourceRef, wish: TrustBundleWish, call: Call): Promise<string> {
-    if (wish.name) return (await this.#get<TrustBundle>(ref, "", wish.name, call)).spec?.trustBundle ?? "";
-    const list = await this.#client("trust bundles").listAll<TrustBundle>(ref, {}, call);
+    if (wish.name)
+      return certificatesIn([(await this.#get<TrustBundle>(ref, "", wish.name, call)).spec?.trustBundle ?? ""]);
+    const all = await this.#trustBundles(ref, call);
     // No selector selects nothing, an empty one everything.
     const selects = wish.labelSelector ? labelSelectorOf(wish.labelSelector) : undefined;
-    const own = list.items.filter(
+    const own = all.filter(
       ({ metadata, spec }) => spec?.signerName === wish.signerName && selects?.matches(metadata.labels),
     );
     if (own.length === 0) throw new Fault("not-found", `no trust bundle of signer "${wish.signerName}" is selected`);
-    return own.map((item) => item.spec?.trustBundle ?? "").join("\n");
+    return certificatesIn(own.map((item) => item.spec?.trustBundle ?? ""));
+  }
+
+  async #trustBundles(ref: ResourceRef, call: Call): Promise<readonly TrustBundle[]> {
+    try {
+      const { items } = await this.#client("trust bundles").listAll<TrustBundle>(ref, {}, call);
+      this.#keepAll(
+        ref.kind,
+        items.map((item) => ({ ...item, apiVersion: `${ref.group}/${ref.version}`, kind: ref.kind })),
+      );
+      return items;
+    } catch (error) {
+      const known = this.#keptOf(ref.kind);
+      if (known.length === 0 || call.signal.aborted || isRefusal(error)) throw error;
+      return known as unknown as TrustBundle[];
+    }
   }
 
   /** Everything kept, for the checkpoint. */
   kept(): readonly KubeObject[] {
+    if (this.#options.services()?.isSynced()) this.#keepAll("Service", this.services().map(slimService));
     return [...this.#kept.values()];
   }
 
@@ -156,6 +168,17 @@ export class NodeObjects implements PodObjects, ReferencedObjects {
   /** Drops what no pod refers to any more. */
   retain(needed: ReadonlySet<KubeObject>): void {
     for (const [key, object] of this.#kept) if (!needed.has(object)) this.#kept.delete(key);
+  }
+
+  #keptOf(kind: string): KubeObject[] {
+    return [...this.#kept.values()].filter((object) => object.kind === kind);
+  }
+
+  /** These are all that there are of the kind. */
+  #keepAll(kind: string, objects: readonly KubeObject[]): void {
+    for (const { metadata } of this.#keptOf(kind))
+      this.#kept.delete(keyOf(kind, metadata.namespace ?? "", metadata.name ?? ""));
+    this.restore(objects);
   }
 
   async #get<T>(ref: ResourceRef, namespace: string, name: string, call: Call): Promise<T> {
@@ -188,6 +211,17 @@ export class NodeObjects implements PodObjects, ReferencedObjects {
     if (!client) throw new Fault("unavailable", `Cannot get ${what}: this node has no API server`);
     return client;
   }
+}
+
+/** The API server has answered, and an older answer would be wrong. */
+function isRefusal(error: unknown): boolean {
+  return ["not-found", "forbidden", "unauthorized", "invalid"].some((code) => isFault(error, code as Fault["code"]));
+}
+
+/** What variables of containers tell of a service. */
+function slimService({ metadata: { namespace = "", name = "" }, spec }: Service): KubeObject {
+  const { clusterIP, ports } = spec ?? {};
+  return { apiVersion: "v1", kind: "Service", metadata: { namespace, name }, spec: { clusterIP, ports } };
 }
 
 function keyOf(kind: string, namespace: string, name: string): string {

@@ -255,6 +255,7 @@ t.test("referencedBy() keeps what pods name, also through a claim and its volume
     { name: "data", persistentVolumeClaim: { claimName: "claim" } },
     { name: "own", ephemeral: {} },
     { name: "map", configMap: { name: "settings" } },
+    { name: "trust", projected: { sources: [{ clusterTrustBundle: { signerName: "x.test/one", path: "ca" } }] } },
   ];
   const kept = [
     object("ConfigMap", "settings", "default"),
@@ -267,11 +268,18 @@ t.test("referencedBy() keeps what pods name, also through a claim and its volume
     object("CSIDriver", "disks", ""),
     object("Secret", "key", "x"),
     object("VolumeAttachment", "csi-1", "", { source: { persistentVolumeName: "pv" } }),
+    object("TokenRequest", "uid-web/3600", "default"),
+    object("Service", "beside", "default"),
+    object("Service", "kubernetes", "default"),
+    object("ClusterTrustBundle", "any", "", { signerName: "x.test/one" }),
   ];
   const dropped = [
     object("ConfigMap", "settings", "elsewhere"),
     object("PersistentVolume", "foreign", ""),
     object("VolumeAttachment", "csi-2", "", { source: { persistentVolumeName: "foreign" } }),
+    object("TokenRequest", "uid-gone/3600", "default"),
+    object("Service", "beside", "elsewhere"),
+    object("ClusterTrustBundle", "unasked", "", { signerName: "x.test/two" }),
   ];
   const found = referencedBy([testPod("web", { volumes })], [...dropped, ...kept]);
   t.same(

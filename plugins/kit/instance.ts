@@ -36,12 +36,19 @@ export async function tellReady(
   const shown = Object.entries({ ...named, seconds, ...(kubeconfig ? { kubeconfig } : {}) }).map(
     ([name, value]) => `${name}=${value}`,
   );
-  await keepServiceManagerTold(signal);
+  await keepServiceManagerTold("ready", signal);
   process.stdout.write(`ready ${shown.join(" ")}\n${next}`);
   await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
 }
 
+/** A box that comes up with no cluster in reach does its work all the same: the service manager must not start it anew for that. */
+const patienceMs = 60_000;
+
 /** Resolves when the node is ready, or when it is stopped before. */
 export async function whenReady(agent: { isReady(): boolean }, clock: Clock, signal: AbortSignal): Promise<void> {
+  const cancel = clock.after(patienceMs, () => {
+    if (!signal.aborted) void keepServiceManagerTold("running, but the node is not ready yet", signal);
+  });
   while (!signal.aborted && !agent.isReady()) await clock.sleep(20, { signal }).catch(() => {});
+  cancel();
 }

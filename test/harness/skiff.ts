@@ -15,6 +15,8 @@ export interface StartOptions {
   /** Takes over the data dir of one that was stopped. */
   readonly dataDir?: string;
   readonly runtime?: "node" | "deno";
+  /** What it must say to count as started, where it cannot become ready. */
+  readonly says?: string;
   /** Besides that of the test. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -27,7 +29,7 @@ export interface RunningSkiff {
   readonly clusterCidr: string;
   readonly clusterDns: string;
   readonly process: ChildProcess;
-  /** The `ready …` line. */
+  /** The `ready …` line, or the one that was waited for instead. */
   readonly ready: string;
   /** Everything it logged, for a failing test to show. */
   log(): string;
@@ -69,7 +71,7 @@ export function freeOctet(): number {
   throw new Error("no address range is free");
 }
 
-/** Resolves when the node is Ready; rejects with what it said when it ends before. */
+/** Resolves when the node is Ready, or has said what it should; rejects with what it said when it ends before. */
 export async function startSkiff(options: StartOptions = {}): Promise<RunningSkiff> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), "skiff-up-"));
   const octet = freeOctet();
@@ -102,19 +104,20 @@ export async function startSkiff(options: StartOptions = {}): Promise<RunningSki
     env: { ...process.env, ...options.env },
   });
   let output = "";
+  let onText = () => {};
   const keep = (text: string) => {
     output = (output + text).slice(-200_000);
+    onText();
   };
   child.stderr.setEncoding("utf8").on("data", keep);
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const ready = await new Promise<string>((resolve, reject) => {
-    let seen = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      keep(text);
-      seen += text;
-      const line = seen.split("\n").find((candidate) => candidate.startsWith("ready"));
+    onText = () => {
+      const isIt = (line: string) => (options.says ? line.includes(options.says) : line.startsWith("ready"));
+      const line = output.split("\n").find(isIt);
       if (line) resolve(line);
-    });
+    };
+    child.stdout.setEncoding("utf8").on("data", keep);
     void ended.then(() => reject(new Error(`skiff ended before it was ready:\n${output}`)));
   });
   const end = (signal: NodeJS.Signals) => async () => {

@@ -30,13 +30,18 @@ export function watchdogIntervalMs(
   return microseconds / 2000;
 }
 
+let isTold = false;
+
 /**
- * Tells the service manager that the program is ready, then as often as it asked that the event loop still turns, and when
- * the signal comes that the program is stopping. A program that hangs falls silent and is started anew.
+ * Tells the service manager that the program has started and how it is, then as often as it asked that the event loop still turns, and
+ * when the signal comes that the program is stopping. A program that hangs falls silent and is started anew. Told again, only the
+ * status is news.
  */
-export async function keepServiceManagerTold(signal: AbortSignal): Promise<void> {
+export async function keepServiceManagerTold(status: string, signal: AbortSignal): Promise<void> {
   if (!process.env["NOTIFY_SOCKET"]) return;
-  await notifyServiceManager("READY=1\nSTATUS=ready");
+  await notifyServiceManager(`READY=1\nSTATUS=${status}`);
+  if (isTold) return;
+  isTold = true;
   const everyMs = watchdogIntervalMs();
   if (everyMs !== undefined) setInterval(() => void notifyServiceManager("WATCHDOG=1"), everyMs).unref();
   signal.addEventListener("abort", () => void notifyServiceManager("STOPPING=1"), { once: true });

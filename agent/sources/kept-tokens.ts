@@ -1,0 +1,57 @@
+// Tokens of pods' service accounts: asked of the API server, and as objects that a checkpoint can hold.
+
+import type { Call } from "../../plugins/kit/call.ts";
+import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
+import { resources } from "../../plugins/kit/objects/resources.ts";
+import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { IssuedToken, TokenWish } from "../../plugins/kit/pod-objects.ts";
+
+export const tokenKind = "TokenRequest";
+
+export async function issueToken(
+  client: ApiClient,
+  { pod, audiences, expirationSeconds }: TokenWish,
+  call: Call,
+): Promise<IssuedToken> {
+  const { namespace, name, uid } = pod.metadata;
+  const account = pod.spec?.serviceAccountName || "default";
+  const request = {
+    apiVersion: "authentication.k8s.io/v1",
+    kind: tokenKind,
+    metadata: { namespace },
+    spec: {
+      audiences: [...audiences],
+      expirationSeconds,
+      boundObjectRef: { apiVersion: "v1", kind: "Pod", name, uid },
+    },
+  };
+  const answer = await client.create<{ status?: { token?: string; expirationTimestamp?: string } }>(
+    resources.serviceaccounts,
+    request,
+    call,
+    { namespace, name: account, subresource: "token" },
+  );
+  const { token = "", expirationTimestamp } = answer.status ?? {};
+  const issuedAt = Date.now();
+  const expiresAt = expirationTimestamp ? Date.parse(expirationTimestamp) : issuedAt + expirationSeconds * 1000;
+  return { token, issuedAt, expiresAt };
+}
+
+/** One name for each token that a pod has; it begins with the pod's uid. */
+export function tokenName({ pod, audiences, expirationSeconds }: TokenWish): string {
+  return [pod.metadata.uid, expirationSeconds, ...audiences].join("/");
+}
+
+export function tokenObject(wish: TokenWish, issued: IssuedToken): KubeObject {
+  const { namespace = "" } = wish.pod.metadata;
+  const metadata = { namespace, name: tokenName(wish) };
+  return { apiVersion: "authentication.k8s.io/v1", kind: tokenKind, metadata, status: { ...issued } };
+}
+
+export function isTokenOf(object: KubeObject, podUid: string): boolean {
+  return object.kind === tokenKind && (object.metadata.name ?? "").startsWith(`${podUid}/`);
+}
+
+export function issuedIn(object: KubeObject | undefined): IssuedToken | undefined {
+  return object?.["status"] as IssuedToken | undefined;
+}
