@@ -3,6 +3,7 @@
 import type { CertificateAndKey } from "../../plugins/kit/x509.ts";
 import type { SigningKey } from "../auth/tokens/jwt.ts";
 import type { ControllerFactory } from "../manager/contract.ts";
+import { admissionPolicyStatusController } from "./admission-policy-status/reconciler.ts";
 import { attachDetachController } from "./attach-detach/reconciler.ts";
 import { bootstrapSigner } from "./bootstrap-signer/reconciler.ts";
 import { certificateController } from "./certificates/reconciler.ts";
@@ -74,6 +75,7 @@ export function controllers(settings: ControllerSettings): { name: string; creat
     },
     { name: "certificate-controller", create: certificateController(settings.ca) },
     { name: "clusterrole-aggregation-controller", create: clusterRoleAggregationController },
+    { name: "validatingadmissionpolicy-status-controller", create: admissionPolicyStatusController },
     { name: "bootstrap-signer", create: bootstrapSigner },
     { name: "token-cleaner", create: tokenCleaner },
     { name: "root-ca-cert-publisher", create: rootCaController(settings.caCertificate) },

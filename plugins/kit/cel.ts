@@ -1,7 +1,7 @@
 // The door to CEL: loads the library when the first expression comes, because most processes never meet one.
 
 import type { CelBudget } from "./cel/meter.ts";
-import type { compileCel } from "./cel/program.ts";
+import type { checkCel, compileCel } from "./cel/program.ts";
 import type { declared } from "./cel/types.ts";
 import type { fromCel, toCel } from "./cel/values.ts";
 
@@ -16,6 +16,7 @@ export const costOfOneObject = 10_000_000;
 
 export interface Cel {
   readonly compile: typeof compileCel;
+  readonly check: typeof checkCel;
   readonly toCel: typeof toCel;
   readonly fromCel: typeof fromCel;
   /** What a schema declares to the checker. */
@@ -41,6 +42,7 @@ async function load(): Promise<Cel> {
   ]);
   return {
     compile: program.compileCel,
+    check: program.checkCel,
     toCel: values.toCel,
     fromCel: values.fromCel,
     declare: types.declared,

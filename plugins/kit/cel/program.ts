@@ -9,7 +9,7 @@ import { registerNetworkFunctions, registerQuantityFunctions, registerUrlFunctio
 import { registerListFunctions } from "./list-functions.ts";
 import { type CelBudget, CelCostExceeded, exceeded, meter, walk, withBudget } from "./meter.ts";
 import { registerTextFunctions, replacedMethods } from "./text-functions.ts";
-import { type CelType, type Declared, formatType } from "./types.ts";
+import { type CelType, type Declared, dyn, formatType } from "./types.ts";
 
 export interface CompileOptions {
   /** Names that the expression may use, with what is declared of each; of anything where that is nothing. */
@@ -105,6 +105,21 @@ export function compileCel(expression: string, options: CompileOptions): CelProg
     reads,
     evaluate: (values, budget) => withBudget(budget, () => run(parsed, values, options.result)),
   };
+}
+
+/** Only says what does not fit: `issues` is absent where everything does, and then `type` is what the expression gives. */
+export function checkCel(
+  expression: string,
+  variables: CompileOptions["variables"],
+): { readonly issues?: string; readonly type: CelType } {
+  try {
+    const { issues, type } = checkTypes(parse(expression, { variables }).ast, variables);
+    if (issues.length === 0) return { type };
+    return { issues: issues.map((issue) => shown(expression, issue)).join("\n"), type: dyn };
+  } catch (error) {
+    if (error instanceof CelIssues) return { issues: error.issues, type: dyn };
+    throw error;
+  }
 }
 
 function parse(expression: string, options: CompileOptions): ReturnType<Environment["parse"]> {

@@ -149,7 +149,8 @@ const objectFields: Record<string, CelSchema> = {
 
 function declaredObject(schema: CelSchema, isObject: boolean, name: string): Declared {
   const fields = new Map<string, Declared>();
-  const properties = isObject ? { ...schema.properties, ...objectFields } : (schema.properties ?? {});
+  const properties =
+    isObject && !hasObjectFields(schema) ? { ...schema.properties, ...objectFields } : (schema.properties ?? {});
   let minSize = 2;
   for (const [key, property] of Object.entries(properties)) {
     const field = below(property, `${name}.${escapeFieldName(key)}`);
@@ -158,6 +159,19 @@ function declaredObject(schema: CelSchema, isObject: boolean, name: string): Dec
     if (schema.required?.includes(key) && property.default === undefined) minSize += key.length + field.minSize + 4;
   }
   return { type: { kind: "object", name, fields }, maxElements: 0, minSize };
+}
+
+/** Whether the schema itself says what every object has. */
+function hasObjectFields({ properties }: CelSchema): boolean {
+  const isText = (field: CelSchema | undefined) => field?.type === "string";
+  const metadata = properties?.["metadata"];
+  return (
+    isText(properties?.["kind"]) &&
+    isText(properties?.["apiVersion"]) &&
+    metadata?.type === "object" &&
+    isText(metadata.properties?.["name"]) &&
+    isText(metadata.properties?.["generateName"])
+  );
 }
 
 function declaredText(schema: CelSchema): Declared {
