@@ -40,17 +40,22 @@ export const defaultProfile = `profile ${defaultProfileName} flags=(attach_disco
 }
 `;
 
-/** Undefined where the host has no AppArmor. Gives the kernel our profile unless it has it. */
+/**
+ * Undefined where the host has no AppArmor. Gives the kernel our profile at each start, since what it has may be an earlier version's;
+ * containers that run are confined by the new one at once.
+ */
 export function learnAppArmor({ log, root = "/", parser = "apparmor_parser" }: AppArmorOptions): AppArmor | undefined {
   if (!textOf(join(root, "sys/module/apparmor/parameters/enabled")).startsWith("Y")) return undefined;
   const isLoaded = (profile: string) => isKnown(profile, root);
-  if (!isLoaded(defaultProfileName)) {
-    try {
-      tellKernel(parser, "--replace");
-    } catch (error) {
-      log.warn({ error: (error as Error).message }, "containers have no AppArmor profile unless they name one");
+  try {
+    tellKernel(parser, "--replace");
+  } catch (reason) {
+    const error = (reason as Error).message;
+    if (!isLoaded(defaultProfileName)) {
+      log.warn({ error }, "containers have no AppArmor profile unless they name one");
       return { isLoaded };
     }
+    log.warn({ error }, `the AppArmor profile ${defaultProfileName} stays as it was loaded earlier`);
   }
   return { defaultProfile: defaultProfileName, isLoaded };
 }
