@@ -136,7 +136,10 @@ copy_program() {
   for part in skiff skiff.ts install.sh package.json package-lock.json deno.json LICENSE README.md docs agent control cri cni plugins dist runtime packages sbom.cdx.json .generated; do
     [ ! -e "$source/$part" ] || cp -a "$source/$part" "$fresh/$part"
   done
-  rm -rf "$fresh/dist/release" # archives made from this checkout
+  # Neither archives made from this checkout nor pieces of earlier bundles and pages: the stamp beside them names its own.
+  for part in "$fresh"/dist/* "$fresh"/.generated/ui/*; do
+    grep -qsxF "${part##*/}" "${part%/*}/stamp" || rm -rf "$part"
+  done
   [ ! -d "$source/node_modules" ] || copy_packages
   [ "$(id -u)" != 0 ] || chown -R 0:0 "$fresh"
   chmod -R go-w "$fresh"

@@ -24,18 +24,17 @@ export interface ReleaseParts {
   readonly folder: string;
 }
 
-const copied = ["skiff", "install.sh", "LICENSE", "README.md", "docs", "dist", ".generated"];
-/** Never in the archive: what other archives are made of, and what nobody reads where it runs. */
+const copied = ["skiff", "install.sh", "LICENSE", "README.md", "docs", ".generated/openapi"];
+/** Never in the archive: what nobody reads where it runs. */
 const isLeftOut = (path: string) =>
-  /\/dist\/release(\/|$)|\/koffi\/(vendor|doc)(\/|$)|\/koffi\/src\/.*\.(cc|hh|inc|S|asm|def)$|\/node_modules\/.*\.md$/.test(
-    path,
-  );
+  /\/koffi\/(vendor|doc)(\/|$)|\/koffi\/src\/.*\.(cc|hh|inc|S|asm|def)$|\/node_modules\/.*\.md$/.test(path);
 
 export function fillRelease({ project, arch, images, packages, cache, folder }: ReleaseParts): void {
   const lock = readLockFile(join(project, "package-lock.json"));
   mkdirSync(folder, { recursive: true });
   const filter = (path: string) => !isLeftOut(path);
-  for (const part of copied) cpSync(join(project, part), join(folder, part), { recursive: true, filter });
+  for (const part of [...copied, ...piecesOf(project, "dist"), ...piecesOf(project, ".generated/ui")])
+    cpSync(join(project, part), join(folder, part), { recursive: true, filter });
   const manifest = JSON.parse(readFileSync(join(project, "package.json"), "utf8")) as Record<string, unknown>;
   const { name, version, description, license } = manifest;
   writeJson(join(folder, "package.json"), { name, version, description, license, private: true, type: "module" });
@@ -62,6 +61,14 @@ export function fillRelease({ project, arch, images, packages, cache, folder }: 
     if (!existsSync(installed)) return fetchPackage(lock, path, cache, target);
     cpSync(installed, target, { recursive: true, filter, dereference: true });
   }
+}
+
+/** What the stamp of a bundle or page names as its own; beside it lie pieces of before, which a program or page that is open may still load. */
+function piecesOf(project: string, folder: string): string[] {
+  const names = readFileSync(join(project, folder, "stamp"), "utf8")
+    .trim()
+    .split("\n");
+  return names.map((name) => join(folder, name));
 }
 
 function writeJson(path: string, value: object): void {

@@ -1,7 +1,8 @@
 // install.sh on a private root, the unit under systemd's own eyes, and what the program tells its service manager.
 
 import { spawn, spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
@@ -65,6 +66,18 @@ t.test(
     t.notOk(existsSync(join(root, "opt/skiff/agent")), "what the new program does not have is gone");
   },
 );
+
+t.test("install.sh takes the pieces of the newest bundle and page, none of before", async (t) => {
+  const { source, root, install } = checkout(t);
+  for (const folder of ["dist", ".generated/ui"]) {
+    mkdirSync(join(source, folder, "release"), { recursive: true });
+    for (const name of ["now.js", "before.js", "stamp"]) writeFileSync(join(source, folder, name), "now.js\nstamp\n");
+  }
+  const { status, said } = install("up");
+  t.equal(status, 0, said);
+  for (const folder of ["dist", ".generated/ui"])
+    t.same(readdirSync(join(root, "opt/skiff", folder)).sort(), ["now.js", "stamp"], folder);
+});
 
 t.test("install.sh --dry-run says what it would do and changes nothing; nonsense is refused", async (t) => {
   const { root, install } = checkout(t);

@@ -99,8 +99,15 @@ t.test(
     const image = join(folder, "busybox.tar");
     writeFileSync(image, await imageArchive(busyboxImage()));
     const arch = process.arch as Arch;
+    leavePiecesOfBefore(t);
     const unpacked = await release(folder, arch, `--images=${image}`);
     checkMachineCode(t, unpacked, arch);
+    for (const made of madeFolders) {
+      const own = readFileSync(join(project, made, "stamp"), "utf8")
+        .trim()
+        .split("\n");
+      t.same(readdirSync(join(unpacked, made)).sort(), own.sort(), `${made} has its own pieces and no others`);
+    }
 
     const root = join(folder, "root");
     const dataDir = "/var/lib/skiff-test";
@@ -150,6 +157,18 @@ t.test(
     checkMachineCode(t, await release(temporary(t), other), other);
   },
 );
+
+const madeFolders = ["dist", ".generated/ui"];
+
+/** As an earlier bundle and page leave them, for what still runs. */
+function leavePiecesOfBefore(t: Test): void {
+  for (const made of madeFolders) {
+    const piece = join(project, made, "chunk-OFBEFORE.js");
+    mkdirSync(join(project, made), { recursive: true });
+    writeFileSync(piece, "");
+    t.teardown(() => rmSync(piece, { force: true }));
+  }
+}
 
 /** A folder with everything that is on this box, but for JavaScript runtimes and their tools. */
 function programsWithoutNpm(t: Test): string {

@@ -1,6 +1,15 @@
 // Builds the page into a folder at set-up: `node agent/server/ui/generate.ts <folder>`. The terminal is a piece of its own, loaded when opened.
 
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 
@@ -24,8 +33,12 @@ await build({
   logLevel: "error",
 });
 copyFileSync(join(page, "index.html"), join(fresh, "index.html"));
+writeFileSync(join(fresh, "stamp"), "");
 // File by file, the one that leads to the others last: whoever asks meanwhile gets a whole page.
-const names = readdirSync(fresh).sort((a, b) => Number(a === "index.html") - Number(b === "index.html"));
+const late = ["index.html", "stamp"];
+const names = readdirSync(fresh).sort((a, b) => late.indexOf(a) - late.indexOf(b));
+// A release takes the pieces that the stamp names, and none of before.
+writeFileSync(join(fresh, "stamp"), `${names.join("\n")}\n`);
 for (const name of names) renameSync(join(fresh, name), join(folder, name));
 rmSync(fresh, { recursive: true });
 // Pieces of before may still be asked for by a page that is open.
