@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { fdatasyncSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
@@ -23,25 +23,84 @@ const row = (revision: number, key: string) => ({
 });
 const commitOf = (revision: number, key: string) => ({ rows: packRows([row(revision, key)]), removed: [], marks: {} });
 
+/** A disk that fails on demand. */
+class Disk {
+  isFailing = false;
+  readonly journalOf = (path: string) => new Journal(path, (file) => this.#sync(file));
+
+  #sync(file: number): void {
+    if (this.isFailing) throw Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" });
+    fdatasyncSync(file);
+  }
+}
+
+t.test("commit() returns when the journal was synced with the rows in it", async (t) => {
+  const path = newDatabase(t);
+  const seen: boolean[] = [];
+  let key = "none yet";
+  const journalOf = (of: string) => {
+    return new Journal(of, () => seen.push(readFileSync(`${path}-wal`).includes(key)));
+  };
+  const database = new Database(path, journalOf);
+  t.teardown(() => database.close());
+  database.prepareJournal();
+  t.equal(seen.length, 1, "what a killed process may have left is durable before it is read");
+  // More than the journal holds before it begins anew, and some at once that make it grow.
+  for (let revision = 2; revision < 300; revision++) {
+    key = `key-${revision}-`;
+    database.commit(commitOf(revision, key.padEnd(revision % 100 === 0 ? 3_000_000 : 12_000, "x")));
+    if (seen.length !== revision || !seen.at(-1)) return t.fail(`revision ${revision} was not synced`);
+  }
+  t.ok(statSync(path).size > 1_000_000, "checkpoints were made meanwhile");
+});
+
+t.test("sync() writes the journal again after the disk failed once", async (t) => {
+  const path = newDatabase(t);
+  const disk = new Disk();
+  const database = new Database(path);
+  t.teardown(() => database.close());
+  database.commit(commitOf(2, "first"));
+  const journal = disk.journalOf(path);
+  t.teardown(() => journal.close());
+  const wal = `${path}-wal`;
+  const look = () => ({ at: statSync(wal, { bigint: true }).mtimeNs, content: readFileSync(wal) });
+  const before = look();
+  disk.isFailing = true;
+  t.throws(() => journal.sync(), { code: "EIO" });
+  t.equal(look().at, before.at, "not before it is asked again");
+  disk.isFailing = false;
+  // File times are as coarse as the kernel's tick.
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  journal.sync();
+  const again = look();
+  t.ok(again.at > before.at, "the kernel may hold the pages of a failed write for written");
+  t.ok(again.content.equals(before.content));
+  journal.sync();
+  t.equal(look().at, again.at, "once is enough");
+});
+
 t.test("commit() leaves nothing behind when the disk does not confirm it", async (t) => {
   const path = newDatabase(t);
-  let isFailing = false;
-  class FailingJournal extends Journal {
-    override sync(): void {
-      if (isFailing) throw Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" });
-      super.sync();
-    }
-  }
-  const database = new Database(path, (of) => new FailingJournal(of));
+  const disk = new Disk();
+  const database = new Database(path, disk.journalOf);
   const found = () => [...database.rows()].map(({ revision, key }) => `${revision} ${key}`);
   database.commit(commitOf(2, "first"));
-  isFailing = true;
+  disk.isFailing = true;
   t.throws(() => database.commit(commitOf(3, "refused")), { code: "EIO" });
   t.same(found(), ["2 first"]);
-  isFailing = false;
+  disk.isFailing = false;
   database.commit(commitOf(3, "second"));
   t.same(found(), ["2 first", "3 second"], "its revision is given again");
   database.close();
+});
+
+t.test("a database is not opened while the disk does not confirm what it holds", async (t) => {
+  const path = newDatabase(t);
+  const disk = new Disk();
+  disk.isFailing = true;
+  t.throws(() => new Database(path, disk.journalOf), { code: "EIO" });
+  disk.isFailing = false;
+  new Database(path, disk.journalOf).close();
 });
 
 t.test("prepareJournal() gives the journal its size, which SQLite reads as its end", async (t) => {

@@ -3,7 +3,7 @@
 
 import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readdirSync } from "node:fs";
 import { linkSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { DamagedError } from "./failure.ts";
 
@@ -12,7 +12,7 @@ const lockName = "store.lock";
 
 /** Holds the folder until closed or the process ends; throws SQLite's "locked" where another has it. */
 export function lockFolder(folder: string): DatabaseSync {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(resolve(folder));
   // Deno's access() knows modes but not read-only mounts, so one is made and taken away.
   const probe = join(folder, `probe-${process.pid}`);
   closeSync(openSync(probe, "w"));
@@ -94,6 +94,13 @@ export function keepReplaced(folder: string, at: string): string | undefined {
   if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${kept}-wal`);
   sync(folder);
   return kept;
+}
+
+/** A new folder is an entry of the one above it, and durable only when that is. */
+function makeFolder(folder: string): void {
+  const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  for (let made = folder; made.length >= resolve(first).length; made = dirname(made)) sync(dirname(made));
 }
 
 function datedName(path: string, why: string, at: string): string {
