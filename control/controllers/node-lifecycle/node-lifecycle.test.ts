@@ -6,7 +6,7 @@ import type { Json } from "../../../test/harness/api-server.ts";
 import { controllerRoom, podTemplate, readyNode } from "../../../test/harness/controllers.ts";
 import { until } from "../../../test/harness/until.ts";
 import { msTolerated } from "../taint-eviction/tolerance.ts";
-import { paceMs, zoneState } from "./zones.ts";
+import { paceOf, zoneState } from "./zones.ts";
 
 const node = (name: string, status: string, zone = "z"): Node =>
   readyNode(name, {
@@ -16,16 +16,16 @@ const node = (name: string, status: string, zone = "z"): Node =>
 const some = (count: number, status: string, zone?: string) =>
   Array.from({ length: count }, (_, index) => node(`${zone}${status}${index}`, status, zone));
 
-t.test("zoneState() and paceMs() slow down when many nodes are hit", async (t) => {
+t.test("zoneState() and paceOf() slow down when many nodes are hit", async (t) => {
   t.equal(zoneState(some(3, "True")), "normal");
   t.equal(zoneState([...some(1, "Unknown"), ...some(1, "True")]), "normal");
   t.equal(zoneState([...some(6, "Unknown"), ...some(4, "True")]), "partial");
   t.equal(zoneState(some(2, "Unknown")), "full");
-  t.equal(paceMs("/z", [...some(1, "Unknown"), ...some(5, "True")]), 10_000);
-  t.equal(paceMs("/z", some(3, "Unknown")), undefined, "all silent: nobody is moved");
-  t.equal(paceMs("/z", [...some(6, "Unknown"), ...some(4, "True")]), undefined, "a small zone half gone");
-  t.equal(paceMs("/z", [...some(60, "Unknown"), ...some(40, "True")]), 100_000, "a large one goes slowly");
-  t.equal(paceMs("/z", [...some(3, "Unknown"), ...some(1, "True", "other")]), 10_000, "one of two zones");
+  t.equal(paceOf("/z", [...some(1, "Unknown"), ...some(5, "True")]), 10_000);
+  t.equal(paceOf("/z", some(3, "Unknown")), "lift", "all silent: nobody is moved");
+  t.equal(paceOf("/z", [...some(6, "Unknown"), ...some(4, "True")]), "halt", "a small zone half gone");
+  t.equal(paceOf("/z", [...some(60, "Unknown"), ...some(40, "True")]), 100_000, "a large one goes slowly");
+  t.equal(paceOf("/z", [...some(3, "Unknown"), ...some(1, "True", "other")]), 10_000, "one of two zones");
 });
 
 t.test("msTolerated() is the shortest of the tolerations that are used", async (t) => {
@@ -43,6 +43,13 @@ t.test("msTolerated() is the shortest of the tolerations that are used", async (
   t.equal(msTolerated([taint("a"), taint("b")], [tolerate("a", 300), tolerate("b", 10)]), 10_000);
   t.equal(msTolerated([taint("a"), taint("b")], [tolerate("a", 300)]), 0);
   t.equal(msTolerated([taint("a")], [tolerate("a", -5)]), 0);
+});
+
+const unreachable = (tolerationSeconds: number) => ({
+  key: "node.kubernetes.io/unreachable",
+  operator: "Exists",
+  effect: "NoExecute",
+  tolerationSeconds,
 });
 
 const microTime = (ms: number): string => new Date(ms).toISOString().replace("Z", "000Z");
@@ -113,6 +120,97 @@ t.test("a node that falls silent is marked, its pods stop serving and move away 
     "status",
   );
   await room.until(resources.nodes, "a", ({ spec }) => !spec.taints?.length);
+});
+
+t.test("an outage of a zone moves pods slowly or not at all, one of everything spares them", async (t) => {
+  const clock = new FakeClock(Date.now());
+  const room = await controllerRoom(t, ["node-controller"], { clock, nodes: [], kubelet: false });
+  const zones = { east: ["e1", "e2", "e3", "e4"], west: ["w1", "w2", "w3"] };
+  const alive = new Set([...zones.east, ...zones.west]);
+  for (const [zone, names] of Object.entries(zones))
+    for (const name of names) {
+      const labels = { "topology.kubernetes.io/zone": zone };
+      await room.create(resources.nodes, readyNode(name, { labels }));
+      await room.create(resources.leases, lease(name, microTime(clock.now())));
+      const template = podTemplate({}, { nodeName: name, tolerations: [unreachable(120)] });
+      await room.create(resources.pods, { ...template, metadata: { name: `on-${name}` } });
+    }
+  const taintOf = (name: string) =>
+    room.get(resources.nodes, name).spec.taints?.find((taint: Json) => taint.effect === "NoExecute");
+  const tainted = () => [...zones.east, ...zones.west].filter((name) => taintOf(name));
+  const unknown = () =>
+    room.list(resources.nodes).filter(({ status }) => status.conditions.some((one: Json) => one.status === "Unknown"))
+      .length;
+  const beat = async () => {
+    const renewTime = microTime(clock.now());
+    for (const name of alive)
+      await room.patch(resources.leases, name, { spec: { renewTime } }, undefined, "kube-node-lease");
+  };
+  /** Time goes by in steps, those who live say so, and the controllers come to rest after each. */
+  const pass = async (seconds: number) => {
+    for (let second = 0; second < seconds; second += 5) {
+      await beat();
+      await clock.advance(5000);
+      for (let turn = 0; turn < 30; turn++) await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  const passUntil = async (what: string, is: () => boolean) => {
+    for (let tries = 0; tries < 60 && !is(); tries++) await pass(5);
+    t.ok(is(), what);
+  };
+  const silence = (...names: string[]) => names.forEach((name) => alive.delete(name));
+  const revive = async (...names: string[]) => {
+    for (const name of names) {
+      alive.add(name);
+      const lastHeartbeatTime = new Date(clock.now()).toISOString();
+      const conditions = [{ type: "Ready", status: "True", lastHeartbeatTime }];
+      await room.patch(resources.nodes, name, { status: { conditions } }, "status");
+    }
+  };
+
+  await pass(60);
+  t.strictSame(tainted(), [], "while all speak nobody is tainted");
+
+  silence("e1");
+  await passUntil("a single node is tainted", () => tainted().join() === "e1");
+
+  silence("e2", "e3");
+  await passUntil("three of four are silent", () => unknown() === 3);
+  const halted = tainted();
+  await pass(120);
+  t.strictSame(tainted(), halted, "no further node of a small zone that is mostly gone is tainted");
+  t.ok(halted.includes("e1") && halted.length < 3, `those that were stay so: ${halted.join(", ")}`);
+
+  silence("e4");
+  await passUntil("a zone that is gone is given up", () => tainted().length === 4);
+  const times = zones.east.map((name) => Date.parse(taintOf(name).timeAdded)).sort((a, b) => a - b);
+  const gaps = times.slice(1).map((time, index) => time - (times[index] ?? 0));
+  t.ok(
+    gaps.every((gap) => gap >= 9000),
+    `one node every ten seconds: ${gaps.join(", ")} ms`,
+  );
+
+  silence(...zones.west);
+  await passUntil("with nobody left who speaks, all taints go", () => unknown() === 7 && tainted().length === 0);
+  const gone = () => room.list(resources.pods).filter(({ metadata }) => metadata.deletionTimestamp);
+  const before = gone().map(({ metadata }) => metadata.name);
+  await pass(300);
+  t.strictSame(tainted(), [], "and none comes");
+  t.strictSame(
+    gone().map(({ metadata }) => metadata.name),
+    before,
+    "nor is a pod moved, however long it lasts",
+  );
+
+  await revive(...zones.west);
+  await passUntil("once a zone is back the other is given up again", () => tainted().join() === zones.east.join());
+  await passUntil("and its pods move when they no longer tolerate it", () =>
+    zones.east.every((name) => room.get(resources.pods, `on-${name}`).metadata.deletionTimestamp),
+  );
+  t.ok(
+    zones.west.every((name) => !room.get(resources.pods, `on-${name}`).metadata.deletionTimestamp),
+    "those of the zone that came back stay",
+  );
 });
 
 t.test("it is told of nodes that come and go", async (t) => {

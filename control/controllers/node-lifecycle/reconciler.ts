@@ -10,7 +10,7 @@ import type { ControllerFactory } from "../../manager/contract.ts";
 import { writeStatus } from "../../manager/write-status.ts";
 import { isReady } from "../pods/pod-facts.ts";
 import { taintsFor, unknownConditions, wantedTaint } from "./conditions.ts";
-import { paceMs, readiness, zoneOf } from "./zones.ts";
+import { paceOf, readiness, zoneOf } from "./zones.ts";
 
 const usualGraceMs = 50_000;
 /** A node that never said anything has longer. */
@@ -96,9 +96,10 @@ export const nodeLifecycleController =
     async function setTaint(node: Node, call: Call): Promise<number | undefined> {
       const key = wantedTaint(node);
       const zone = zoneOf(node);
-      const pace = key === undefined ? 0 : paceMs(zone, nodes.list());
-      const taints = taintsFor(node, pace === undefined ? undefined : key, clock.now());
-      if (taints && key !== undefined && pace !== undefined) {
+      const pace = key === undefined ? 0 : paceOf(zone, nodes.list());
+      const taints = taintsFor(node, pace === "lift" ? undefined : key, clock.now());
+      if (taints && key !== undefined && pace !== "lift") {
+        if (pace === "halt") return askAgainMs;
         const waitMs = (nextInZone.get(zone) ?? 0) - clock.monotonic();
         if (waitMs > 0) return waitMs;
         nextInZone.set(zone, clock.monotonic() + pace);
@@ -112,13 +113,20 @@ export const nodeLifecycleController =
           if (!isFault(error, "not-found", "conflict")) throw error;
         }
       }
-      return pace === undefined ? askAgainMs : undefined;
+      return typeof pace === "number" ? undefined : askAgainMs;
+    }
+
+    /** The node itself; and all that are not ready when the answer of one changes, since it may change what becomes of them. */
+    function concerned(node: Node, previous: Node | undefined): string[] {
+      const isSame = previous !== undefined && readiness(previous) === readiness(node);
+      const unready = isSame ? [] : nodes.list().filter((each) => readiness(each) !== "True");
+      return [node, ...unready].map(({ metadata }) => metadata.name ?? "");
     }
 
     return {
       name: "node-lifecycle",
       wakes: [
-        { resource: resources.nodes, keys: (node: Node) => [node.metadata.name ?? ""] },
+        { resource: resources.nodes, keys: concerned },
         {
           resource: resources.leases,
           keys: ({ metadata }: Lease) => (metadata.namespace === leaseNamespace ? [metadata.name ?? ""] : []),

@@ -25,13 +25,18 @@ export function zoneState(nodes: readonly Node[]): ZoneState {
   return unready > 2 && unready / nodes.length >= unhealthyShare ? "partial" : "normal";
 }
 
-/** Milliseconds between two nodes of the zone that begin to lose their pods; undefined when none may. */
-export function paceMs(zone: string, nodes: readonly Node[]): number | undefined {
+/**
+ * How fast nodes of a zone begin to lose their pods: milliseconds between two of them; `halt`, where no further one may; `lift`,
+ * where those that did are spared too.
+ */
+export type Pace = number | "halt" | "lift";
+
+export function paceOf(zone: string, nodes: readonly Node[]): Pace {
   const zones = Map.groupBy(nodes, zoneOf);
   const states = [...zones.values()].map(zoneState);
   // Nobody answers anywhere: more likely it is us who are cut off.
-  if (states.every((state) => state === "full")) return undefined;
+  if (states.every((state) => state === "full")) return "lift";
   const members = zones.get(zone) ?? [];
   if (zoneState(members) !== "partial") return 1000 / nodesPerSecond;
-  return members.length > largeZone ? 1000 / nodesPerSecondWhenPartial : undefined;
+  return members.length > largeZone ? 1000 / nodesPerSecondWhenPartial : "halt";
 }
