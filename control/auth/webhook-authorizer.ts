@@ -1,6 +1,6 @@
 // Asks a remote service by SubjectAccessReview. Answers are kept for a while; a service that cannot be reached has no opinion.
 
-import type { Call } from "../../plugins/kit/call.ts";
+import { type Call, within } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import type { Attributes, Authorizer, Decision } from "./contract.ts";
@@ -70,7 +70,7 @@ async function ask(spec: object, options: WebhookAuthorizerOptions, call: Call):
       method: "POST",
       headers: { "content-type": "application/json", accept: "application/json" },
       body: JSON.stringify({ apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", spec }),
-      signal: AbortSignal.any([call.signal, AbortSignal.timeout(options.timeoutMs ?? 10_000)]),
+      signal: within(options.timeoutMs ?? 10_000, call).signal,
     }),
   );
   if (!response.ok) throw new Error(`it answered ${response.status}`);

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import t from "tap";
 import { until } from "../../test/harness/until.ts";
 import { branch, uninterrupted, untilStopped, within } from "./call.ts";
@@ -10,6 +12,16 @@ t.test("within() stops after its time and with its parent", async (t) => {
   const child = within(60_000, { signal: parent.signal });
   parent.abort();
   t.equal(child.signal.aborted, true);
+});
+
+t.test("within() is not forgotten when garbage is collected before anybody listens", async (t) => {
+  setFlagsFromString("--expose-gc");
+  const collectGarbage = runInNewContext("gc") as () => void;
+  const calls = Array.from({ length: 100 }, () => within(1));
+  // Of two timers that run out, the one that was set first and for less does so first.
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  collectGarbage();
+  t.equal(calls.filter(({ signal }) => !signal.aborted).length, 0);
 });
 
 t.test("branch() stops with its parent until it is ended, and leaves nothing on it", async (t) => {

@@ -1,5 +1,7 @@
 // Call is what everything that waits takes last: the signal that tells it to stop.
 
+import { clearTimeout, setTimeout } from "node:timers";
+
 export interface Call {
   readonly signal: AbortSignal;
 }
@@ -9,21 +11,43 @@ const never = new AbortController();
 /** For calls that nobody will ever stop, such as those made while closing. */
 export const uninterrupted: Call = { signal: never.signal };
 
-/** A call that stops with the parent, or after the given time by the wall clock. */
+// setTimeout takes no more.
+const longestTimerMs = 2 ** 31 - 1;
+
+/**
+ * A call that stops with the parent, or after the given time by the wall clock. Its timer is our own: of AbortSignal.any() with an
+ * AbortSignal.timeout(), Node forgets a time-out that passed while nobody listened as soon as garbage is collected, and waits for ever.
+ */
 export function within(timeoutMs: number, parent: Call = uninterrupted): Call {
-  return { signal: AbortSignal.any([parent.signal, AbortSignal.timeout(timeoutMs)]) };
+  const { call, end, stop } = branch(parent);
+  const timer = setTimeout(
+    () => stop(new DOMException("The time is up", "TimeoutError")),
+    Math.min(timeoutMs, longestTimerMs),
+  );
+  timer.unref();
+  const settle = () => {
+    clearTimeout(timer);
+    end();
+  };
+  if (call.signal.aborted) settle();
+  else call.signal.addEventListener("abort", settle, { once: true });
+  return call;
 }
 
 /**
  * A call of its own for one short piece of work under a call that lives long: runtimes hold on to a signal from everything
- * made with it, and slow down with their number. `end` takes the link away; it may be called twice.
+ * made with it, and slow down with their number. `end` takes the link away; it may be called twice. `stop` stops this piece alone.
  */
-export function branch(parent: Call): { readonly call: Call; end(): void } {
+export function branch(parent: Call): { readonly call: Call; end(): void; stop(reason: unknown): void } {
   const controller = new AbortController();
   const onAbort = () => controller.abort(parent.signal.reason);
   if (parent.signal.aborted) onAbort();
-  else parent.signal.addEventListener("abort", onAbort, { once: true });
-  return { call: controller, end: () => parent.signal.removeEventListener("abort", onAbort) };
+  else if (parent !== uninterrupted) parent.signal.addEventListener("abort", onAbort, { once: true });
+  return {
+    call: controller,
+    end: () => parent.signal.removeEventListener("abort", onAbort),
+    stop: (reason) => controller.abort(reason),
+  };
 }
 
 /**
