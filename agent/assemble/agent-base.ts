@@ -12,6 +12,7 @@ import type { AgentConfig } from "../config/agent-config.ts";
 import { rememberedAddresses } from "../node/addresses.ts";
 import { makeDirectories } from "../node/directories.ts";
 import { machineFacts } from "../node/machine.ts";
+import { patientRuntime } from "../runtime-patience.ts";
 import { AgentMeters } from "../stats/agent-meters.ts";
 import { measuredRecorder, measuredRuntime } from "../stats/measured.ts";
 import { EventLog } from "../pods/event-log.ts";
@@ -46,7 +47,7 @@ export interface AgentBase {
 export async function openBase(options: AgentOptions): Promise<AgentBase> {
   const { config, log, clock = systemClock } = options;
   const meters = new AgentMeters();
-  const runtime = measuredRuntime(options.runtime, meters, clock);
+  const runtime = measuredRuntime(patientRuntime(options.runtime, clock), meters, clock);
   const stop = new AbortController();
   const dirs = makeDirectories(config.dataDir);
   const laterThan = Math.max(

@@ -2,6 +2,7 @@
 // fields. What upstream lets one set and Skiff has fixed is told with the value that holds.
 
 import { join } from "node:path";
+import { runtimeRequestSeconds } from "../runtime-patience.ts";
 import type { AgentConfig, EvictionConfig } from "./agent-config.ts";
 import type { Amount, Threshold } from "./eviction-thresholds.ts";
 
@@ -50,7 +51,7 @@ export function kubeletConfiguration(config: AgentConfig): Record<string, unknow
     memoryManagerPolicy: "None",
     topologyManagerPolicy: "none",
     topologyManagerScope: "container",
-    runtimeRequestTimeout: "2m0s",
+    runtimeRequestTimeout: duration(runtimeRequestSeconds * 1000),
     maxPods: config.maxPods,
     podPidsLimit: config.podPids > 0 ? config.podPids : -1,
     resolvConf: config.resolvConf,

@@ -6,19 +6,11 @@ import type { Clock } from "../../plugins/kit/clock.ts";
 import type { VolumePlugin } from "../../plugins/kit/volume.ts";
 import type { NodeResources } from "../pods/deps.ts";
 import type { Recorder } from "../pods/recorder.ts";
+import { wrapRuntime } from "../wrapped-runtime.ts";
 import type { AgentMeters } from "./agent-meters.ts";
 
-/** Every call of the runtime's services; sessions are passed through. */
+/** Every call of the runtime's services. */
 export function measuredRuntime(runtime: Runtime, meters: AgentMeters, clock: Clock): Runtime {
-  const services = { runtime: measured(runtime.runtime, meters, clock), image: measured(runtime.image, meters, clock) };
-  return new Proxy(runtime, {
-    get: (target, key) =>
-      key === "runtime" || key === "image" ? services[key] : bound(target, Reflect.get(target, key) as unknown),
-  });
-}
-
-function measured<T extends object>(service: T, meters: AgentMeters, clock: Clock): T {
-  const wrapped = new Map<string | symbol, unknown>();
   /** What has series beside those of all operations. */
   const ofItsOwn = (method: string, request: unknown, seconds: number, isDone: boolean) => {
     if (method === "pullImage" && isDone) meters.pullSeconds.observe({ image_size_in_bytes: "N/A" }, seconds);
@@ -27,33 +19,25 @@ function measured<T extends object>(service: T, meters: AgentMeters, clock: Cloc
     meters.sandboxSeconds.observe(labels, seconds);
     if (!isDone) meters.sandboxErrors.add(labels);
   };
-  return new Proxy(service, {
-    get(target, key) {
-      const known = wrapped.get(key);
-      if (known !== undefined) return known;
-      const found = Reflect.get(target, key) as unknown;
-      if (typeof found !== "function" || typeof key !== "string") return found;
-      const operation = { operation_type: operationName(key) };
-      const call = (...args: unknown[]): unknown => {
-        const startedAt = clock.monotonic();
-        const result = (found as (...all: unknown[]) => unknown).apply(target, args);
-        if (!(result instanceof Promise)) return result;
-        meters.runtimeOperations.add(operation);
-        const end = (isDone: boolean) => {
-          const seconds = (clock.monotonic() - startedAt) / 1000;
-          meters.runtimeSeconds.observe(operation, seconds);
-          if (!isDone) meters.runtimeErrors.add(operation);
-          ofItsOwn(key, args[0], seconds, isDone);
-        };
-        result.then(
-          () => end(true),
-          () => end(false),
-        );
-        return result;
+  return wrapRuntime(runtime, (method, rpc) => {
+    const operation = { operation_type: operationName(method) };
+    return (request, call) => {
+      const startedAt = clock.monotonic();
+      const result = rpc(request, call);
+      if (!(result instanceof Promise)) return result;
+      meters.runtimeOperations.add(operation);
+      const end = (isDone: boolean) => {
+        const seconds = (clock.monotonic() - startedAt) / 1000;
+        meters.runtimeSeconds.observe(operation, seconds);
+        if (!isDone) meters.runtimeErrors.add(operation);
+        ofItsOwn(method, request, seconds, isDone);
       };
-      wrapped.set(key, call);
-      return call;
-    },
+      result.then(
+        () => end(true),
+        () => end(false),
+      );
+      return result;
+    };
   });
 }
 
