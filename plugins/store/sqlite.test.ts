@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
@@ -108,6 +108,42 @@ t.test("lazy prefixes are written on close, and after flushMs", async (t) => {
   const second = await open(t, { folder, lazyPrefixes: ["/lazy/"] });
   t.equal(second.revision, revision);
   t.same(await keysOf(second), ["/lazy/a=3", "/lazy/c=1"]);
+});
+
+t.test("a lazy key that only has another value is written later than one that came or went", async (t) => {
+  const folder = folderFor(t);
+  const clock = new FakeClock();
+  const lazyPrefixes = ["/lazy/"];
+  const store = await open(t, { folder, lazyPrefixes, clock, flushMs: 60_000 });
+  /** What a crash now would leave: the files as they are, beside those that the store holds. */
+  const written = async () => {
+    // A firm write waits for the flush that may be under way.
+    await store.put("/firm", bytes("1"), "any", call);
+    const copy = folderFor(t);
+    for (const name of ["store.db", "store.db-wal"]) cpSync(join(folder, name), join(copy, name));
+    const found = await openSqliteStore({ folder: copy, lazyPrefixes });
+    const keys = (await keysOf(found)).filter((key) => key.startsWith("/lazy/"));
+    await found.close();
+    return keys;
+  };
+  await store.put("/lazy/lease", bytes("1"), "any", call);
+  await clock.advance(59_000);
+  t.same(await written(), []);
+  await clock.advance(1_000);
+  t.same(await written(), ["/lazy/lease=1"]);
+  await store.put("/lazy/lease", bytes("2"), "any", call);
+  await clock.advance(5 * 60_000);
+  t.same(await written(), ["/lazy/lease=1"], "its holder renews it anyway");
+  await clock.advance(60_000);
+  t.same(await written(), ["/lazy/lease=2"]);
+  await store.put("/lazy/lease", bytes("3"), "any", call);
+  await clock.advance(30_000);
+  await store.put("/lazy/event", bytes("1"), "any", call);
+  await clock.advance(60_000);
+  t.same(await written(), ["/lazy/event=1", "/lazy/lease=3"], "news take along what waits");
+  await store.delete("/lazy/event", "any", call);
+  await clock.advance(60_000);
+  t.same(await written(), ["/lazy/lease=3"]);
 });
 
 t.test("history below lazy prefixes begins with the process; the rest goes on", async (t) => {

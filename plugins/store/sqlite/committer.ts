@@ -46,6 +46,8 @@ const mostRemovedAtOnce = 1024;
 const fewestRemovedAtOnce = 64;
 /** Revisions reserved at a time: a lazy write costs one fsync in so many, a crash skips at most so many. */
 const reserveBlock = 10_000;
+/** So many times later than other lazy changes are those written that only give a written key another value, such as a renewed lease. */
+const renewalFactor = 6;
 
 export class Committer {
   readonly #parts: CommitterParts;
@@ -55,7 +57,7 @@ export class Committer {
   #garbage: number[];
   #compacted: number;
   #reserved: number;
-  #cancelFlush: (() => void) | undefined;
+  #nextFlush: { readonly at: number; readonly cancel: () => void } | undefined;
   #isFailing = false;
 
   constructor(parts: CommitterParts) {
@@ -102,7 +104,7 @@ export class Committer {
   /** Writes what is pending, lazy changes and the exact revision; nothing may be asked afterwards. */
   async finish(): Promise<void> {
     while (this.#running) await this.#running;
-    this.#cancelFlush?.();
+    this.#nextFlush?.cancel();
     const { lazy, ledger, thread, log } = this.#parts;
     const isReserved = this.#reserved > ledger.planned;
     if (!lazy.hasChanged && !isReserved && this.#garbage.length === 0) return;
@@ -196,7 +198,7 @@ export class Committer {
   #show(batch: readonly Pending[], results: readonly Result[], events: readonly StoreEvent[]): void {
     const { ledger, lazy } = this.#parts;
     if (events.length > 0) ledger.apply(events);
-    for (const event of events) if (lazy.includes(keyOf(event))) lazy.change(keyOf(event));
+    for (const event of events) if (lazy.includes(keyOf(event))) lazy.change(keyOf(event), event.type === "put");
     if (lazy.hasChanged) this.#flushLater();
     for (const [index, pending] of batch.entries()) pending.resolve(results[index] as Result);
   }
@@ -221,10 +223,16 @@ export class Committer {
   }
 
   #flushLater(): void {
-    this.#cancelFlush ??= this.#parts.clock.after(this.#parts.flushMs, () => {
-      this.#cancelFlush = undefined;
+    const { lazy, clock, flushMs } = this.#parts;
+    const delayMs = lazy.hasNews ? flushMs : flushMs * renewalFactor;
+    const at = clock.monotonic() + delayMs;
+    if (this.#nextFlush && this.#nextFlush.at <= at) return;
+    this.#nextFlush?.cancel();
+    const cancel = clock.after(delayMs, () => {
+      this.#nextFlush = undefined;
       this.flush().catch(() => this.#flushLater());
     });
+    this.#nextFlush = { at, cancel };
   }
 }
 

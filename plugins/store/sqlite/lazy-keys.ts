@@ -12,6 +12,7 @@ export class LazyKeys {
   readonly #prefixes: readonly string[];
   readonly #rowByKey = new Map<string, number>();
   #changed = new Set<string>();
+  #hasNews = false;
 
   constructor(prefixes: readonly string[]) {
     this.#prefixes = prefixes;
@@ -25,12 +26,18 @@ export class LazyKeys {
     return this.#changed.size > 0;
   }
 
+  /** Whether a key came or went since the last flush; one that is written and only has another value is no news. */
+  get hasNews(): boolean {
+    return this.#hasNews;
+  }
+
   includes(key: string): boolean {
     return this.#prefixes.some((prefix) => key.startsWith(prefix));
   }
 
-  change(key: string): void {
+  change(key: string, isThere: boolean): void {
     this.#changed.add(key);
+    if (!isThere || !this.#rowByKey.has(key)) this.#hasNews = true;
   }
 
   /** Notes the row found at start. */
@@ -57,5 +64,6 @@ export class LazyKeys {
     for (const [key, revision] of this.#rowByKey) if (removed.has(revision)) this.#rowByKey.delete(key);
     for (const row of flush.rows) this.#rowByKey.set(row.key, row.revision);
     this.#changed = new Set([...this.#changed].filter((key) => get(key)?.revision !== this.#rowByKey.get(key)));
+    this.#hasNews = [...this.#changed].some((key) => !get(key) || !this.#rowByKey.has(key));
   }
 }
