@@ -4,7 +4,9 @@ import { type ClientRequest, type IncomingMessage, request as httpRequest } from
 import { request as httpsRequest } from "node:https";
 import type { Call } from "./call.ts";
 
-const mostRedirects = 10;
+const mostRequests = 10;
+/** Those that Go's client follows. */
+const redirects = new Set([301, 302, 303, 307, 308]);
 const longestBody = 10 * 1024;
 
 export interface HttpAsk {
@@ -15,21 +17,22 @@ export interface HttpAsk {
 export interface HttpAnswer {
   readonly statusCode: number;
   readonly body: string;
-  /** Set when a redirect to another host was not followed. */
-  readonly redirectedTo?: string;
 }
 
-/** Rejects with a message in Go's words when there is no answer. */
+/** An answer began, and broke off. */
+export class BrokenAnswer extends Error {}
+
+/** A redirect to another host is the answer. Rejects with a message in Go's words when there is none. */
 export async function httpAsk(ask: HttpAsk, call: Call): Promise<HttpAnswer> {
   let { url } = ask;
-  for (let hop = 0; hop <= mostRedirects; hop++) {
+  for (let requests = 0; requests < mostRequests; requests++) {
     const { answer, location } = await once(url, ask.headers, call);
-    if (!location || answer.statusCode < 300 || answer.statusCode > 399) return answer;
+    if (!location || !redirects.has(answer.statusCode)) return answer;
     const next = new URL(location, url);
-    if (next.hostname !== url.hostname) return { ...answer, redirectedTo: next.href };
+    if (next.hostname !== url.hostname) return answer;
     url = next;
   }
-  throw new Error(`Get "${url.href}": stopped after ${mostRedirects} redirects`);
+  throw new Error(`Get "${url.href}": stopped after ${mostRequests} redirects`);
 }
 
 function once(
@@ -39,7 +42,13 @@ function once(
 ): Promise<{ answer: HttpAnswer; location: string | undefined }> {
   return new Promise((resolve, reject) => {
     const options = { method: "GET", headers, agent: false, rejectUnauthorized: false, signal: call.signal } as const;
+    let hasBegun = false;
+    const broken = () => {
+      const late = "context deadline exceeded (Client.Timeout or context cancellation while reading body)";
+      reject(new BrokenAnswer(call.signal.aborted ? late : "unexpected EOF"));
+    };
     const onResponse = (response: IncomingMessage) => {
+      hasBegun = true;
       const chunks: Buffer[] = [];
       let size = 0;
       const finish = () => {
@@ -53,7 +62,7 @@ function once(
         if (size >= longestBody) finish();
       });
       response.on("end", finish);
-      response.on("error", finish);
+      response.on("error", broken);
     };
     let sent: ClientRequest;
     try {
@@ -62,7 +71,10 @@ function once(
       reject(new Error(`Get "${url.href}": ${(error as Error).message}`, { cause: error }));
       return;
     }
-    sent.on("error", (error: NodeJS.ErrnoException) => reject(new Error(explain(url, error, call), { cause: error })));
+    sent.on("error", (error: NodeJS.ErrnoException) => {
+      if (hasBegun) broken();
+      else reject(new Error(explain(url, error, call), { cause: error }));
+    });
     sent.end();
   });
 }

@@ -1,7 +1,7 @@
 // httpGet: a request to the pod; any answer from 200 to 399 is well.
 
 import { within } from "../kit/call.ts";
-import { httpAsk } from "../kit/http-ask.ts";
+import { BrokenAnswer, httpAsk } from "../kit/http-ask.ts";
 import { headersOf, urlOf } from "../kit/objects/http-action.ts";
 import type { Plugin } from "../kit/plugin.ts";
 import { failed, type ProbePlugin, probeKind, succeeded } from "../kit/probe.ts";
@@ -14,13 +14,14 @@ const probe: ProbePlugin = {
     const url = urlOf(action, target);
     try {
       const answer = await httpAsk({ url, headers: headersOf(action) }, within(timeoutMs, call));
-      if (answer.redirectedTo) {
-        const warning = `Probe terminated redirects, Response body: ${answer.body}`;
-        return { ...succeeded(answer.body), warning };
-      }
-      if (answer.statusCode >= 200 && answer.statusCode < 400) return succeeded(answer.body);
-      return failed(`HTTP probe failed with statuscode: ${answer.statusCode}`);
+      if (answer.statusCode < 200 || answer.statusCode >= 400)
+        return failed(`HTTP probe failed with statuscode: ${answer.statusCode}`);
+      if (answer.statusCode < 300) return succeeded(answer.body);
+      const warning = `Probe terminated redirects, Response body: ${answer.body}`;
+      return { ...succeeded(answer.body), warning };
     } catch (error) {
+      // As upstream: it says neither that the container is well nor that it is not.
+      if (error instanceof BrokenAnswer) throw error;
       return failed((error as Error).message);
     }
   },

@@ -70,17 +70,27 @@ t.test("exec: variables of the container are filled in, and a runtime that fails
 
 async function webServer(t: { teardown(then: () => unknown): void }) {
   let state = "well";
+  let rounds = 0;
   const server = createServer((request, response) => {
     if (state === "silent") return;
     if (state === "ill") response.writeHead(500).end("broken");
     else if (state === "wordy") response.writeHead(500).end("x".repeat(100_000));
     else if (request.url === "/here") response.writeHead(302, { location: "/ok" }).end();
+    else if (request.url === "/round") response.writeHead(302, { location: "/round" }).end(String(rounds++));
+    else if (request.url === "/same") response.writeHead(304).end();
+    else if (request.url === "/half") response.writeHead(200, { "content-length": 100 }).write("half");
+    else if (request.url === "/cut")
+      response.writeHead(200, { "content-length": 100 }).write("half", () => response.destroy());
     else if (request.url === "/away") response.writeHead(302, { location: "http://example.invalid/" }).end();
     else response.end(`${request.headers["user-agent"]} ${request.headers["x-a"] ?? ""}`);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   t.teardown(() => new Promise((resolve) => (server.closeAllConnections(), server.close(() => resolve(undefined)))));
-  return { port: (server.address() as AddressInfo).port, become: async (next: string) => void (state = next) };
+  return {
+    port: (server.address() as AddressInfo).port,
+    rounds: () => rounds,
+    become: async (next: string) => void (state = next),
+  };
 }
 
 probeSuite(t, "httpGet", async (t) => {
@@ -89,7 +99,7 @@ probeSuite(t, "httpGet", async (t) => {
 });
 
 t.test("httpGet: headers, named ports, redirects and what went wrong in upstream's words", async (t) => {
-  const { port, become } = await webServer(t);
+  const { port, become, rounds } = await webServer(t);
   const plugin = await openProbe(httpGet, noCommands);
   const get = (action: object, target = here(), timeoutMs = 30_000) =>
     plugin.ask({ probe: { httpGet: { port, ...action } }, target, timeoutMs }, uninterrupted);
@@ -97,6 +107,11 @@ t.test("httpGet: headers, named ports, redirects and what went wrong in upstream
   t.match(await get({ httpHeaders: [{ name: "X-A", value: "b" }] }), { output: /b$/ });
   t.match(await get({ path: "here" }), { outcome: "success", output: /^kube-probe/ });
   t.match(await get({ path: "/away" }), { outcome: "success", warning: /terminated redirects/ });
+  t.match(await get({ path: "/round" }), { outcome: "failure", output: /stopped after 10 redirects/ });
+  t.equal(rounds(), 10);
+  t.match(await get({ path: "/same" }), { outcome: "success", warning: /terminated redirects/ });
+  await t.rejects(get({ path: "/half" }, here(), 200), /deadline exceeded .* while reading body/, "no verdict");
+  await t.rejects(get({ path: "/cut" }), /unexpected EOF/);
   const ports = [{ name: "web", containerPort: port }];
   t.match(await get({ port: "web" }, here({ ports })), { outcome: "success" });
   await t.rejects(get({ port: "no" }), /unknown port name: no/);
