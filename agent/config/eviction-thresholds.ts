@@ -82,6 +82,7 @@ const units: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_
 
 /** `1m30s`, as Go writes it, in milliseconds. */
 export function durationOf(text: string, setting: string): number {
+  if (text === "0") return 0;
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|h|m|s)/g)];
   if (parts.length === 0 || parts.map(([part]) => part).join("") !== text)
     throw wrong(setting, `"${text}" is no duration such as 1m30s`);

@@ -8,6 +8,7 @@ import type { Clock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import { runChecked } from "../../plugins/kit/platform/process.ts";
+import { durationOf } from "../config/eviction-thresholds.ts";
 import { readYaml } from "../../plugins/kit/yaml.ts";
 import { type Credential, entriesOf, fits, matching } from "./credentials.ts";
 import type { CredentialSource } from "./image-manager.ts";
@@ -90,7 +91,8 @@ class ProviderProgram implements CredentialSource {
     const output = await runChecked(this.#program, args, { input, env: environment, timeoutMs: longestRunMs }, call);
     const answer = JSON.parse(output) as Answer;
     const entries = entriesOf(answer.auth ?? {});
-    const keptMs = milliseconds(answer.cacheDuration ?? this.#provider.defaultCacheDuration ?? "0s");
+    const { cacheDuration = this.#provider.defaultCacheDuration ?? "0s" } = answer;
+    const keptMs = durationOf(cacheDuration, `cacheDuration of credential provider "${this.#provider.name}"`);
     const key =
       answer.cacheKeyType === "Global"
         ? "*"
@@ -105,13 +107,4 @@ class ProviderProgram implements CredentialSource {
 /** What upstream tells a provider: neither tag nor digest. */
 function repositoryOf({ registry, path }: ImageReference): string {
   return `${registry}/${path}`;
-}
-
-/** Go's durations as far as such files use them: `12h0m0s`, `90s`. */
-function milliseconds(text: string): number {
-  const units: Record<string, number> = { h: 3_600_000, m: 60_000, s: 1000 };
-  return [...text.matchAll(/(\d+)([hms])/g)].reduce(
-    (sum, [, count, unit]) => sum + Number(count) * (units[unit ?? ""] ?? 0),
-    0,
-  );
 }

@@ -1,5 +1,5 @@
 // Makes an image present before a container starts, by its pull policy. Never more than one pull of the same image at a time: whoever else
-// wants it waits for that one. Failed pulls back off per pod and image.
+// wants it waits for that one, and pulls after it with credentials of its own where these are others. Failed pulls back off per pod and image.
 
 import type { ImageService } from "../../cri/api/contract.ts";
 import type { PullProgress } from "../../cri/api/pull-board.ts";
@@ -59,7 +59,8 @@ export class ImageManager {
   readonly #options: ImageManagerOptions;
   readonly #backOff = new BackOff();
   readonly #lastFailure = new Map<string, { at: number; message: string }>();
-  readonly #pulls = new Map<string, Promise<number>>();
+  /** By image, with the credentials that it is pulled by. */
+  readonly #pulls = new Map<string, { by: string; pull: Promise<number> }>();
   readonly #line: (() => void)[] = [];
   #pulling = 0;
 
@@ -182,26 +183,41 @@ export class ImageManager {
     return image ? presentOf(image, reference.name) : { ref: reference.name, username: "" };
   }
 
-  /** Joins a pull of the same image that is under way, and says how long it took. Giving up waiting does not end it: others may want it. */
+  /**
+   * Joins a pull of the same image that is under way, and says how long it took. Giving up waiting does not end it: others may want it.
+   * What others may pull is nothing to a pod that may not: one with other credentials must show that they are good.
+   */
   async #pullOnce(
     pod: AgentPod,
     reference: ImageReference,
     sandbox: PodSandboxConfig | undefined,
     call: Call,
   ): Promise<number> {
-    let pull = this.#pulls.get(reference.name);
-    if (!pull) {
-      pull = this.#pullInLine(pod, reference, sandbox).finally(() => this.#pulls.delete(reference.name));
-      this.#pulls.set(reference.name, pull);
+    const credentials = await orAborted(this.#credentials(pod, reference), call);
+    const by = JSON.stringify(credentials);
+    for (;;) {
+      const running = this.#pulls.get(reference.name);
+      if (running?.by === by) return orAborted(running.pull, call);
+      if (!running) break;
+      await orAborted(
+        running.pull.catch(() => {}),
+        call,
+      );
     }
+    const pull = this.#pullInLine(reference, credentials, sandbox).finally(() => this.#pulls.delete(reference.name));
+    this.#pulls.set(reference.name, { by, pull });
     return orAborted(pull, call);
   }
 
-  async #pullInLine(pod: AgentPod, reference: ImageReference, sandbox: PodSandboxConfig | undefined): Promise<number> {
+  async #pullInLine(
+    reference: ImageReference,
+    credentials: readonly Credential[],
+    sandbox: PodSandboxConfig | undefined,
+  ): Promise<number> {
     if (this.#pulling < this.#options.parallelPulls) this.#pulling++;
     else await new Promise<void>((go) => this.#line.push(go));
     try {
-      return await this.#pullLogged(pod, reference, sandbox);
+      return await this.#pullLogged(reference, credentials, sandbox);
     } finally {
       // Whoever waits takes over this place, so that nobody can slip in between.
       const next = this.#line.shift();
@@ -211,7 +227,11 @@ export class ImageManager {
   }
 
   /** How long it took. */
-  async #pullLogged(pod: AgentPod, reference: ImageReference, sandbox: PodSandboxConfig | undefined): Promise<number> {
+  async #pullLogged(
+    reference: ImageReference,
+    credentials: readonly Credential[],
+    sandbox: PodSandboxConfig | undefined,
+  ): Promise<number> {
     const { clock, log } = this.#options;
     const { name: image } = reference;
     const startedAt = clock.monotonic();
@@ -221,7 +241,7 @@ export class ImageManager {
       const progress = this.#progress(image);
       log.info({ image, ...(progress ? { progress } : {}) }, "pulling an image");
     };
-    await tellWhile(this.#pull(pod, reference, sandbox), logBeat, clock, tell);
+    await tellWhile(this.#pull(reference, credentials, sandbox), logBeat, clock, tell);
     const tookMs = clock.monotonic() - startedAt;
     if (wasTold) log.info({ image, seconds: Math.round(tookMs / 1000) }, "pulled an image");
     return tookMs;
@@ -232,11 +252,19 @@ export class ImageManager {
     return pull ? progressWords(pull) : "";
   }
 
-  async #pull(pod: AgentPod, reference: ImageReference, sandbox: PodSandboxConfig | undefined): Promise<void> {
+  async #credentials(pod: AgentPod, reference: ImageReference): Promise<readonly Credential[]> {
     const secrets = await this.#options.pullSecrets(pod, uninterrupted);
     const found = matching(secrets.flatMap(credentialsOf), reference);
     for (const source of this.#options.sources) found.push(...(await source.credentials(reference, uninterrupted)));
-    const attempts: (Credential | undefined)[] = found.length > 0 ? found : [undefined];
+    return found;
+  }
+
+  async #pull(
+    reference: ImageReference,
+    credentials: readonly Credential[],
+    sandbox: PodSandboxConfig | undefined,
+  ): Promise<void> {
+    const attempts = credentials.length > 0 ? credentials : [undefined];
     const failures: unknown[] = [];
     for (const credential of attempts) {
       try {

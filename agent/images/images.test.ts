@@ -99,6 +99,42 @@ t.test("ImageManager pulls an image once for all who wait for it", async (t) => 
   );
 });
 
+t.test("ImageManager pulls again for a pod with other credentials, and never beside another pull", async (t) => {
+  const fake = openFake();
+  let atOnce = 0;
+  let most = 0;
+  fake.before("pullImage", async (request) => {
+    most = Math.max(most, ++atOnce);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    atOnce--;
+    if ((request as { auth?: { username: string } }).auth?.username !== "good") throw new Error("denied");
+  });
+  const secretOf = (username: string): Secret => {
+    const auths = { "reg.io": { username, password: "p" } };
+    const data = { ".dockerconfigjson": Buffer.from(JSON.stringify({ auths })).toString("base64") };
+    return { apiVersion: "v1", kind: "Secret", metadata: { name: username }, data };
+  };
+  const manager = new ImageManager({
+    image: fake.image,
+    clock: systemClock,
+    recorder: noRecorder,
+    pullSecrets: async ({ metadata }) => (metadata.name === "none" ? [] : [secretOf(metadata.name.slice(0, 4))]),
+    sources: [],
+    parallelPulls: 3,
+    pulls: () => [],
+    log: noLog,
+  });
+  const container = { name: "main", image: "reg.io/app:1", imagePullPolicy: "Always" as const };
+  const ensure = (name: string) => manager.ensure(testPod(name), container, undefined, uninterrupted);
+  const outcomes = await Promise.allSettled(["good-1", "evil", "good-2", "none"].map(ensure));
+  t.same(
+    outcomes.map(({ status }) => status),
+    ["fulfilled", "rejected", "fulfilled", "rejected"],
+  );
+  t.equal(most, 1);
+  t.equal(fake.calls.filter(({ method }) => method === "pullImage").length, 3, "the same credentials pull once");
+});
+
 t.test("ImageManager tells how far a slow pull is, in the log and to the pods that wait", async (t) => {
   const clock = new FakeClock();
   const fake = openFake({ clock });
@@ -159,7 +195,7 @@ t.test("credentialProviders() asks a program and keeps its answer", async (t) =>
   const answer = {
     kind: "CredentialProviderResponse",
     cacheKeyType: "Registry",
-    cacheDuration: "1h",
+    cacheDuration: "1h0m0.5s",
     auth: { "reg.io": { username: "u", password: "p" } },
   };
   writeFileSync(
