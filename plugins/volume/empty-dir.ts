@@ -1,21 +1,41 @@
 // emptyDir: a directory that lives as long as the pod, on disk, in memory or in huge pages.
 
 import { chmodSync, chownSync, mkdirSync, statSync } from "node:fs";
+import type { Node } from "../kit/objects/types.ts";
 import type { Plugin } from "../kit/plugin.ts";
 import { isLocalMountPoint, mount, mountFlags } from "../kit/platform/mount.ts";
+import { podObjectsKind } from "../kit/pod-objects.ts";
+import { podQuantities } from "../kit/pod-quantities.ts";
 import { parseQuantity, quantityValue } from "../kit/quantity.ts";
-import { type VolumePlugin, volumeKind } from "../kit/volume.ts";
+import { type VolumeMountRequest, type VolumePlugin, volumeKind } from "../kit/volume.ts";
 import { applyGroup } from "./ownership.ts";
 import { mountTmpfs, removeVolume } from "./tmpfs.ts";
 
-const volume: VolumePlugin = {
+/** The least of what the volume, its pod and the node's pods together may take; undefined where nobody says. */
+function memorySize({ pod, volume }: VolumeMountRequest, node: Node | undefined): bigint | undefined {
+  const containers = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
+  const isBounded = containers.every(({ resources }) => resources?.limits?.["memory"] !== undefined);
+  const ofPod = pod.spec && isBounded ? podQuantities(pod.spec, "limits").get("memory") : undefined;
+  const texts = [volume.emptyDir?.sizeLimit, node?.status?.allocatable?.["memory"]];
+  const sizes = [ofPod, ...texts.map((text) => (text === undefined ? undefined : parseQuantity(text)))]
+    .flatMap((size) => (size === undefined ? [] : [quantityValue(size)]))
+    .filter((size) => size > 0n);
+  return sizes.length === 0 ? undefined : sizes.reduce((least, size) => (size < least ? size : least));
+}
+
+const volumeOf = (nodeNow: () => Node | undefined): VolumePlugin => ({
   name: "kubernetes.io/empty-dir",
   supports: (candidate) => candidate.emptyDir !== undefined,
-  async mount({ volume: { emptyDir }, path, fsGroup, rootId }) {
+  async mount(request) {
+    const {
+      volume: { emptyDir },
+      path,
+      fsGroup,
+      rootId,
+    } = request;
     const medium = emptyDir?.medium ?? "";
     if (medium === "Memory") {
-      const limit = emptyDir?.sizeLimit;
-      const sizeBytes = limit === undefined ? undefined : quantityValue(parseQuantity(limit));
+      const sizeBytes = memorySize(request, nodeNow());
       mountTmpfs(path, { mode: 0o1777, ...(sizeBytes ? { sizeBytes } : {}) });
     } else if (medium.startsWith("HugePages")) {
       mkdirSync(path, { recursive: true });
@@ -33,6 +53,11 @@ const volume: VolumePlugin = {
   async unmount(path) {
     removeVolume(path);
   },
-};
+});
 
-export const emptyDir: Plugin<VolumePlugin> = { kind: volumeKind, name: "empty-dir", open: () => volume };
+export const emptyDir: Plugin<VolumePlugin> = {
+  kind: volumeKind,
+  name: "empty-dir",
+  needs: [podObjectsKind],
+  open: (host) => volumeOf(() => host.all(podObjectsKind)[0]?.node()),
+};

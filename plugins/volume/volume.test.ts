@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
@@ -83,6 +83,37 @@ for (const [name, { plugin, volume, ...facts }] of Object.entries(rows)) {
     return { plugin: await openPlugin(plugin, root), volume: { name: "v", ...volume(root) }, root, ...facts };
   });
 }
+
+const limited = (memory: string) => ({ name: "a", resources: { limits: { memory } } });
+const memorySizes: Record<
+  string,
+  { containers: object[]; sizeLimit?: string; allocatable?: string; megabytes: number }
+> = {
+  "its own limit": { containers: [limited("8Mi")], sizeLimit: "2Mi", megabytes: 2 },
+  "its pod's limit, where that is less": {
+    containers: [limited("1Mi"), limited("3Mi")],
+    sizeLimit: "8Mi",
+    megabytes: 4,
+  },
+  "its pod's limit, where it has none": { containers: [limited("4Mi")], megabytes: 4 },
+  "what the node gives to pods": { containers: [limited("4Mi"), { name: "b" }], allocatable: "16Mi", megabytes: 16 },
+};
+for (const [name, { containers, sizeLimit, allocatable, megabytes }] of Object.entries(memorySizes))
+  t.test(`emptyDir in memory is as large as ${name}`, async (t) => {
+    const root = testRoot(t);
+    const node = () => (allocatable ? { status: { allocatable: { memory: allocatable } } } : undefined);
+    const plugin = await emptyDir.open({ all: () => [{ node }] } as never, uninterrupted);
+    const request = {
+      pod: { metadata: { name: "p" }, spec: { containers } } as Pod,
+      volume: { name: "v", emptyDir: { medium: "Memory" as const, ...(sizeLimit ? { sizeLimit } : {}) } },
+      path: join(root, "v"),
+      readOnly: false,
+    };
+    await plugin.mount(request, uninterrupted);
+    const { blocks, bsize } = statfsSync(request.path);
+    t.equal(blocks * bsize, megabytes << 20);
+    await plugin.unmount(request.path, uninterrupted);
+  });
 
 const tokenOwners: Record<string, { spec: object; request?: object; owner: number; group?: number; mode: number }> = {
   "nobody in particular": { spec: { containers: [{ name: "a" }] }, owner: 0, mode: 0o644 },
