@@ -260,6 +260,13 @@ t.test("subPath() binds inside the volume and refuses links that lead out", asyn
     );
   writeFileSync(join(await bind("inside", 1), "g"), "1");
   t.ok(existsSync(join(volume.hostPath, "real/g")));
+  t.equal(await bind("inside", 1), await bind("inside", 1), "once more for a container that is started again");
+  writeFileSync(join(volume.hostPath, "file"), "old");
+  t.equal(readFileSync(await bind("file", 4), "utf8"), "old");
+  rmSync(join(volume.hostPath, "file"));
+  writeFileSync(join(volume.hostPath, "file"), "new");
+  t.equal(readFileSync(await bind("file", 4), "utf8"), "new", "what was replaced since");
+  t.ok(statSync(await bind("real", 4)).isDirectory(), "or is another path now");
   await t.rejects(bind("link", 2), { code: "forbidden" });
   await t.rejects(bind("../x", 3), { code: "invalid" });
   await manager.unmountAll("uid-1", uninterrupted);

@@ -17,10 +17,14 @@ export function bindSubPath(volumeRoot: string, subPath: string, target: string)
   if (subPath.startsWith("/") || subPath.split("/").includes("..")) {
     throw new Fault("invalid", `Cannot use sub path "${subPath}": it must be relative and must not contain ".."`);
   }
-  if (isMountPoint(target)) return target;
   const handle = openOrMake(volumeRoot, normalize(subPath));
   try {
     const source = `/proc/self/fd/${handle}`;
+    if (isMountPoint(target)) {
+      if (isSame(source, target)) return target;
+      // Made for an earlier start of the container: the file was replaced since, as those of config maps are, or another path is asked for.
+      removeBind(target);
+    }
     mkdirSync(dirname(target), { recursive: true, mode: 0o750 });
     if (statSync(source).isDirectory()) mkdirSync(target, { recursive: true, mode: 0o750 });
     else closeSync(openSync(target, "a", 0o640));
@@ -29,6 +33,11 @@ export function bindSubPath(volumeRoot: string, subPath: string, target: string)
   } finally {
     closeHandle(handle);
   }
+}
+
+function isSame(one: string, other: string): boolean {
+  const [a, b] = [statSync(one), statSync(other)];
+  return a.dev === b.dev && a.ino === b.ino;
 }
 
 function openOrMake(root: string, path: string): number {
