@@ -7,7 +7,9 @@ import { type Call, within } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { VolumeUsage } from "../../plugins/kit/volume.ts";
 import type { VolumeOnDisk } from "../volumes/pod-directories.ts";
+import { fileSystemTypes } from "../../plugins/kit/platform/mount.ts";
 import { Disk, type DiskUse, type FileSystemUse, fileSystemAt } from "./disk.ts";
+import { ForeignDisk } from "./foreign-disk.ts";
 import type { PodUsage } from "./usage.ts";
 
 export interface DiskViewOptions {
@@ -41,15 +43,19 @@ export interface NodeDisk {
 
 const rootsForMs = 30_000;
 const askMs = 5_000;
+/** What the node itself keeps in memory for a pod is counted like its folders. */
+const inMemory = new Set(["tmpfs", "hugetlbfs"]);
 
 export class DiskView {
   readonly #options: DiskViewOptions;
   readonly #disk: Disk;
+  readonly #foreign: ForeignDisk;
   #roots: { until: number; value: Promise<PodDisk["roots"]> } | undefined;
 
   constructor(options: DiskViewOptions) {
     this.#options = options;
     this.#disk = new Disk(options.clock);
+    this.#foreign = new ForeignDisk(options.clock);
   }
 
   async look(pods: readonly PodUsage[]): Promise<NodeDisk> {
@@ -60,16 +66,18 @@ export class DiskView {
     };
     const roots = await this.#rootsNow();
     const found = new Map<string, PodDisk>();
+    const types = fileSystemTypes();
     for (const { pod, containers } of pods) {
       const volumes: VolumeUse[] = [];
       for (const volume of this.#options.volumesOf(pod.metadata.uid))
-        volumes.push((await this.#told(volume)) ?? (await measured(volume, of)));
+        volumes.push(...(await this.#volume(volume, types, of)));
       const logs = new Map<string, DiskUse>();
       for (const { container } of containers)
         if (container.logPath) logs.set(container.id, await of(dirname(container.logPath)));
       found.set(pod.metadata.uid, { volumes, logs, roots });
     }
     this.#disk.retain(walked);
+    this.#foreign.retain(new Set(types.keys()));
     const { mountpoint, bytes } = await this.#images();
     return {
       node: await fileSystemAt(this.#options.dataDir),
@@ -77,6 +85,24 @@ export class DiskView {
       imageBytes: bytes,
       pods: found,
     };
+  }
+
+  /** None while nobody can say how full it is. */
+  async #volume(
+    volume: VolumeOnDisk,
+    types: ReadonlyMap<string, string>,
+    of: (path: string) => Promise<DiskUse>,
+  ): Promise<VolumeUse[]> {
+    const told = await this.#told(volume);
+    if (told) return [told];
+    const { path } = volume;
+    const name = basename(path);
+    if (inMemory.has(types.get(path) ?? "tmpfs"))
+      return [{ name, ...(await of(path)), fileSystem: await fileSystemAt(path) }];
+    const fileSystem = await this.#foreign.of(path);
+    if (!fileSystem) return [];
+    const { usedBytes: bytes, inodesUsed: inodes } = fileSystem;
+    return [{ name, at: this.#options.clock.now(), bytes, inodes, fileSystem }];
   }
 
   async #told(volume: VolumeOnDisk): Promise<VolumeUse | undefined> {
@@ -122,8 +148,4 @@ export class DiskView {
       return new Map();
     }
   }
-}
-
-async function measured({ path }: VolumeOnDisk, of: (path: string) => Promise<DiskUse>): Promise<VolumeUse> {
-  return { name: basename(path), ...(await of(path)), fileSystem: await fileSystemAt(path) };
 }

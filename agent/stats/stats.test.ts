@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import t from "tap";
 import { FakeClock } from "../../plugins/kit/clock.ts";
-import { Disk } from "./disk.ts";
+import { Disk, type FileSystemUse } from "./disk.ts";
+import { ForeignDisk } from "./foreign-disk.ts";
 import { Exposition } from "./exposition.ts";
 import { cgroupPath } from "../../plugins/kit/systemd/slice-path.ts";
 import { NodeSampler } from "./node-sample.ts";
@@ -141,4 +142,32 @@ t.test("Disk keeps what it counted for a while", async (t) => {
   await disk.of(root);
   while ((await disk.of(root)).inodes === first.inodes) await new Promise((resolve) => setImmediate(resolve));
   t.equal((await disk.of(root)).inodes, first.inodes + 1);
+});
+
+t.test("ForeignDisk asks few at a time, and waits for nobody for long", async (t) => {
+  const clock = new FakeClock();
+  const use = (usedBytes: number) => ({ usedBytes }) as FileSystemUse;
+  const asked: { path: string; answer: (use: FileSystemUse) => void }[] = [];
+  const foreign = new ForeignDisk(clock, (path) => new Promise((answer) => asked.push({ path, answer })));
+  const first = foreign.of("/a");
+  asked[0]?.answer(use(1));
+  t.match(await first, { usedBytes: 1 });
+  t.match(await foreign.of("/a"), { usedBytes: 1 });
+  t.equal(asked.length, 1, "an answer is kept for a while");
+  await clock.advance(61_000);
+  const again = foreign.of("/a");
+  await clock.advance(2_000);
+  t.match(await again, { usedBytes: 1 }, "the last answer stands while a new one is waited for");
+  const silent = foreign.of("/b");
+  await clock.advance(2_000);
+  t.equal(await silent, undefined);
+  t.equal(await foreign.of("/b"), undefined, "who is being asked is not asked again");
+  t.equal(await foreign.of("/c"), undefined, "nor is a third");
+  t.same(
+    asked.map(({ path }) => path),
+    ["/a", "/a", "/b"],
+  );
+  asked[2]?.answer(use(2));
+  await new Promise((resolve) => setImmediate(resolve));
+  t.match(await foreign.of("/b"), { usedBytes: 2 });
 });

@@ -18,6 +18,7 @@ import { type FolderUsage, folderUsage } from "../../plugins/kit/platform/folder
 import type { GrowingVolume, VolumeGrowth } from "./growth.ts";
 import { PodDirectories } from "./pod-directories.ts";
 import { resolveVolume } from "./resolve.ts";
+import { mustAnswer } from "./server-answers.ts";
 import { bindSubPath, removeBind } from "./sub-path.ts";
 
 export interface VolumeManagerOptions {
@@ -168,6 +169,7 @@ class PodVolumes implements VolumeManager {
 
   async subPath(request: SubPathRequest): Promise<string> {
     const { pod, containerName, index, volume, subPath } = request;
+    await mustAnswer(volume.hostPath);
     const mount = [...(pod.spec.initContainers ?? []), ...pod.spec.containers, ...(pod.spec.ephemeralContainers ?? [])]
       .find((container) => container.name === containerName)
       ?.volumeMounts?.at(index);

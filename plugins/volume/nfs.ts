@@ -13,8 +13,9 @@ const volume: VolumePlugin = {
   name: "kubernetes.io/nfs",
   supports: (candidate) => candidate.nfs !== undefined,
   async mount({ volume: { nfs }, persistentVolume, path, readOnly }, call) {
-    mkdirSync(path, { recursive: true, mode: 0o750 });
+    // Before anything looks at the path: where the server is gone, that would hold up the whole process.
     if (isMountPoint(path)) return;
+    mkdirSync(path, { recursive: true, mode: 0o750 });
     const options = [...(persistentVolume?.spec?.mountOptions ?? []), ...(readOnly || nfs?.readOnly ? ["ro"] : [])];
     const source = `${hostOf(nfs?.server ?? "")}:${nfs?.path}`;
     const args = ["-t", "nfs", ...(options.length > 0 ? ["-o", options.join(",")] : []), source, path];

@@ -52,6 +52,18 @@ export function mountsBelow(path: string): string[] {
     .filter((point) => point === path || point.startsWith(`${path}/`));
 }
 
+/** By mount point, of the one that is seen there. Asks nobody but the kernel. */
+export function fileSystemTypes(): Map<string, string> {
+  const lines = readFileSync("/proc/self/mountinfo", "utf8").split("\n");
+  return new Map(
+    lines.flatMap((line) => {
+      const [own = "", below = ""] = line.split(" - ");
+      const point = own.split(" ")[4];
+      return point === undefined ? [] : [[unescape(point), below.split(" ")[0] ?? ""]];
+    }),
+  );
+}
+
 export function isMountPoint(path: string): boolean {
   return mountsBelow(path).includes(path);
 }

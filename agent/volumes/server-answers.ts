@@ -1,0 +1,28 @@
+// Whether the server behind a volume answers. One that is gone holds whoever looks at its files, in this process everything: so it is asked
+// from a thread beside before anything here looks at them.
+
+import { statfs } from "node:fs/promises";
+import { Fault } from "../../plugins/kit/fault.ts";
+import { fileSystemTypes } from "../../plugins/kit/platform/mount.ts";
+
+const onServers = /^(nfs|cifs|smb|ceph|glusterfs|9p|fuse)/;
+const patienceMs = 5_000;
+
+/** Resolves at once for what lies on this machine. Fault `unavailable` when the server stays silent. */
+export async function mustAnswer(
+  path: string,
+  { types = fileSystemTypes(), ask = statfs as (path: string) => Promise<unknown>, withinMs = patienceMs } = {},
+): Promise<void> {
+  if (!onServers.test(types.get(path) ?? "")) return;
+  let timer: NodeJS.Timeout | undefined;
+  const silence = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new Fault("unavailable", `Cannot use the volume at ${path}: its server does not answer`));
+    }, withinMs);
+  });
+  try {
+    await Promise.race([ask(path), silence]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
