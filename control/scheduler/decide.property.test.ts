@@ -54,6 +54,8 @@ const zone = "zone";
 const gpu = "example.dev/gpu";
 const host = "kubernetes.io/hostname";
 const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 2 });
+const seldom = <T>(arbitrary: fc.Arbitrary<T>) =>
+  fc.oneof({ weight: 4, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
 const apps = fc.constantFrom("a", "b");
 const keys = fc.constantFrom(zone, host);
 const disks = fc.constantFrom("ssd", "hdd");
@@ -71,7 +73,7 @@ const podCase: fc.Arbitrary<PodCase> = fc.record({
   gpu: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 2 }) }),
   app: apps,
   port: maybe(fc.constantFrom(80, 443)),
-  disk: fc.option(disks, { nil: undefined, freq: 1 }),
+  disk: seldom(disks),
   prefersDisk: maybe(disks),
   tolerates: maybe(taints),
   avoids: maybe(fc.record({ app: apps, key: keys })),
@@ -88,7 +90,7 @@ const rulesCase: fc.Arbitrary<Rules> = fc.record({
   gpuWeight: weights,
   shape: fc.tuple(points, points, points),
   ignoresGpu: maybe(fc.constantFrom("by name", "by group")),
-  requiresDisk: fc.option(disks, { nil: undefined, freq: 1 }),
+  requiresDisk: seldom(disks),
   prefersDisk: maybe(disks),
   hardWeight: fc.integer({ min: 0, max: 3 }),
   ignoresOthers: fc.boolean(),

@@ -37,10 +37,18 @@ function disksOf(volume: Volume): Disk[] {
 const podDisks = (pod: Pod) => (pod.spec?.volumes ?? []).flatMap(disksOf);
 
 interface State {
+  readonly pod: Pod;
   readonly disks: readonly Disk[];
-  /** Names of claims that one pod alone may use. */
+  /** Names of claims that one pod alone may use, on whatever node. */
   readonly single: readonly string[];
+  /** How many pods use one of them. */
+  holders: number;
 }
+
+const holds = (other: Pod, pod: Pod, single: readonly string[]): boolean =>
+  single.length > 0 &&
+  other.metadata.namespace === pod.metadata.namespace &&
+  claimsOf(other).some(({ name }) => single.includes(name));
 
 const filter: FilterPlugin = {
   name: "VolumeRestrictions",
@@ -56,22 +64,26 @@ const filter: FilterPlugin = {
           ?.spec?.accessModes?.includes("ReadWriteOncePod"),
       );
     const disks = podDisks(pod);
-    return disks.length === 0 && single.length === 0 ? skip : ({ disks, single } satisfies State);
+    const pods = single.length === 0 ? [] : cluster.nodes.flatMap((node) => node.pods);
+    const holders = pods.filter((other) => holds(other, pod, single)).length;
+    return disks.length === 0 && holders === 0 ? skip : ({ pod, disks, single, holders } satisfies State);
   },
-  filter(pod, node, prepared) {
-    const { disks, single } = prepared as State;
-    for (const other of node.pods) {
-      if (!other.spec?.volumes?.length) continue;
-      const theirs = disks.length > 0 ? podDisks(other) : [];
+  filter(_pod, node, prepared) {
+    const { disks, holders } = prepared as State;
+    for (const other of disks.length > 0 ? node.pods : []) {
+      const theirs = podDisks(other);
       const isTaken = disks.some((disk) =>
         theirs.some(({ id, readOnly }) => id === disk.id && !(disk.sharesReading && disk.readOnly && readOnly)),
       );
       if (isTaken) return diskTaken;
-      const isSame = other.metadata.namespace === pod.metadata.namespace;
-      if (isSame && single.length > 0 && claimsOf(other).some(({ name }) => single.includes(name))) return claimTaken;
     }
-    return undefined;
+    return holders > 0 ? claimTaken : undefined;
   },
+  changed(prepared, _node, other, change) {
+    const state = prepared as State;
+    if (holds(other, state.pod, state.single)) state.holders += change === "added" ? 1 : -1;
+  },
+  copy: (prepared) => ({ ...(prepared as State) }),
 };
 
 export const volumeRestrictions: Plugin<FilterPlugin> = {

@@ -129,6 +129,15 @@ t.test("volume filters lead pods to where their volumes are or can be", async (t
   t.match(where("dynamic"), /^[ab]$/, "it can be made anywhere");
 });
 
+t.test("a claim for one pod is taken wherever that pod runs", async (t) => {
+  const there = snapshot(two, [[using("holder", "single"), "a"]], lists);
+  const decision = decide(using("p", "single"), there, profile, { startAt: 0, random: Math.random });
+  t.equal(
+    "fitError" in decision ? describeFit(decision.fitError) : decision.node.name,
+    "0/2 nodes are available: 2 node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode.",
+  );
+});
+
 t.test("NodeVolumeLimits counts what is attached, used or not, and nothing twice", async (t) => {
   const csi = (name: string) => volume(name, { csi: { driver: "csi.example", volumeHandle: name } });
   const attached = (name: string) => ({
