@@ -115,3 +115,25 @@ t.test("a version told by a server that began later is waited for", { skip: noEt
     "one of the future is not there",
   );
 });
+
+t.test("what one server has given out, another does not give out again", { skip: noEtcd }, async (t) => {
+  const [member] = await startEtcd(t);
+  const { api: one } = await openServer(t, member?.url ?? "");
+  const { api: two } = await openServer(t, member?.url ?? "");
+  const services = "/api/v1/namespaces/default/services";
+  const service = (name: string, nodePort: number, type = "NodePort") => ({
+    metadata: { name },
+    spec: { type, ports: [{ port: 80, ...(type === "NodePort" ? { nodePort } : {}) }] },
+  });
+  const answers: number[] = [];
+  for (let round = 0; round < 50; round++) {
+    const made = await one.ask("POST", services, service(`a-${round}`, 30_000 + round));
+    answers.push(made.status);
+    const { clusterIP } = made.body.spec;
+    const sameAddress = { metadata: { name: `c-${round}` }, spec: { clusterIP, ports: [{ port: 80 }] } };
+    answers.push((await two.ask("POST", services, sameAddress)).status);
+    answers.push((await two.ask("POST", services, service(`b-${round}`, 30_000 + round))).status);
+  }
+  t.strictSame(new Set(answers.filter((_, index) => index % 3 === 0)), new Set([201]));
+  t.strictSame(new Set(answers.filter((_, index) => index % 3 !== 0)), new Set([422]));
+});

@@ -55,6 +55,8 @@ export async function storeNew(
   if (object.metadata.resourceVersion && !scope.dryRun)
     throw badRequest("resourceVersion should not be set on objects to be created");
   const ref = storageOf(definition);
+  // What is given out once must not have been given out by another server already.
+  if (definition.reserve) await services.cache.caughtUp(scope.call);
   const isGenerated =
     Boolean(object.metadata.generateName) && object.metadata.name?.startsWith(object.metadata.generateName ?? "");
   for (let attempt = 1; ; attempt++) {

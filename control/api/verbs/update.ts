@@ -72,6 +72,7 @@ export async function updateObject(scope: Scope, update: Update): Promise<Answer
         undo = undefined;
         const current = await shownEntry(definition, stored, scope.call);
         const made = await makeNext(scope, update, current);
+        if (definition.reserve) await services.cache.caughtUp(scope.call);
         const reservation = definition.reserve?.(made, objectOf(definition, current));
         undo = reservation?.undo;
         keep = reservation?.keep;
