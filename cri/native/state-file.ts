@@ -1,9 +1,8 @@
-// Small JSON files that are either whole or absent: written beside, flushed where asked, and renamed into place.
+// Small JSON files that are either whole or absent: written beside, and renamed into place.
 
 import {
   closeSync,
   fstatSync,
-  fsyncSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -13,6 +12,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { writeFileAtomic } from "../../plugins/kit/platform/files.ts";
 
 let counter = 0;
 
@@ -23,8 +23,13 @@ const decode = (_key: string, value: unknown) => {
   return typeof text === "string" ? BigInt(text) : value;
 };
 
-/** Synchronous on purpose: a few microseconds, and the state on disk never lags behind what was answered. */
-export function writeState(path: string, value: unknown, options: { flush?: boolean } = {}): void {
+/** On the disk when it resolves. A card may take its time for that, so nothing else waits for it. The folder must exist. */
+export function flushState(path: string, value: unknown): Promise<void> {
+  return writeFileAtomic(path, JSON.stringify(value, encode));
+}
+
+/** Synchronous on purpose: a few microseconds, and the state on disk never lags behind what was answered. A power cut may take it. */
+export function writeState(path: string, value: unknown): void {
   const temporary = `${path}.${process.pid}-${++counter}.tmp`;
   let file: number;
   try {
@@ -36,7 +41,6 @@ export function writeState(path: string, value: unknown, options: { flush?: bool
   }
   try {
     writeSync(file, JSON.stringify(value, encode));
-    if (options.flush) fsyncSync(file);
   } finally {
     closeSync(file);
   }

@@ -25,8 +25,18 @@ export function readIfPresent(path: string): string | undefined {
   }
 }
 
-/** Replaces the file in one step that survives a kill or power loss at any point; the folder is made 0700. */
+/** Replaces the file in one step that survives a kill or power loss at any point; blocks until it is on the disk. */
 export function writeWhole(path: string, text: string, mode = 0o600): void {
+  replace(path, text, { mode, sync: true });
+}
+
+/** Replaces the file in one step; a power loss may leave it damaged. For what is made anew then, and must not make others wait. */
+export function writeSoon(path: string, text: string): void {
+  replace(path, text, { mode: 0o600, sync: false });
+}
+
+/** The folder is made 0700. */
+function replace(path: string, text: string, { mode, sync }: { mode: number; sync: boolean }): void {
   const folder = dirname(path);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const temporary = `${path}.${randomBytes(6).toString("hex")}.new`;
@@ -34,14 +44,14 @@ export function writeWhole(path: string, text: string, mode = 0o600): void {
     const file = openSync(temporary, "wx", mode);
     try {
       writeSync(file, text);
-      fsyncSync(file);
+      if (sync) fsyncSync(file);
     } finally {
       closeSync(file);
     }
     // The umask may have taken bits away.
     chmodSync(temporary, mode);
     renameSync(temporary, path);
-    syncFolder(folder);
+    if (sync) syncFolder(folder);
   } catch (error) {
     rmSync(temporary, { force: true });
     throw toFault(error, `Cannot write ${path}`, "unavailable");

@@ -11,7 +11,7 @@ import {
   type Subject,
   type Usage,
 } from "../../../plugins/kit/x509.ts";
-import { readIfPresent, writeWhole } from "./files.ts";
+import { readIfPresent, writeSoon } from "./files.ts";
 
 const day = 86_400_000;
 // A board without a battery starts in 1970; nothing this program makes can be older than the program.
@@ -71,7 +71,8 @@ export function leafAt(
   const stored = splitPair(readIfPresent(path));
   if (stored && isGood(stored, authority, wish, clock)) return { pair: stored, isNew: false };
   const pair = newLeaf(authority, wish, clock);
-  writeWhole(path, joinPair(pair));
+  // While the server runs: a new address calls for one. A damaged one is issued anew.
+  writeSoon(path, joinPair(pair));
   return { pair, isNew: true };
 }
 

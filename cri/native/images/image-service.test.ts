@@ -118,6 +118,15 @@ t.test("pullImage() moves a tag to the newer image", skip, async (t) => {
   t.same((await images.service.listImages({}, call)).images.filter(({ repoTags }) => repoTags.length === 0).length, 1);
 });
 
+t.test("pullImage() keeps every name of an image that is pulled under several at once", skip, async (t) => {
+  const { registry, images, pull } = await setUp(t);
+  const image = imageOf([layerOf([file("v", "1")])]);
+  const names = ["1", "2", "3", "4"].map((tag) => registry.add("app", tag, image));
+  await Promise.all(names.map((name) => pull(name)));
+  const [found] = (await images.service.listImages({}, call)).images;
+  t.same(found?.repoTags.toSorted(), names.toSorted());
+});
+
 t.test("pullImage() resumes a broken download where it broke, with and without ranges", skip, async (t) => {
   for (const noRanges of [false, true]) {
     const { registry, pull } = await setUp(t);

@@ -6,7 +6,8 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../../../plugins/kit/clock.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
-import { readStates, writeState } from "../state-file.ts";
+import { KeyedLock } from "../../../plugins/kit/keyed-lock.ts";
+import { flushState, readStates } from "../state-file.ts";
 import type { ContentStore } from "./content-store.ts";
 import type { LayerStore } from "./layer-store.ts";
 import type { ImageConfig } from "./manifest.ts";
@@ -39,6 +40,8 @@ export class ImageStore {
   /** Pulls under way: nothing is swept while there are any, because their layers belong to no image yet. */
   #busy = 0;
   #collecting: Promise<void> | undefined;
+  /** Names move from image to image: one is added at a time. */
+  readonly #adding = new KeyedLock();
   /** Layers of images that running containers stand on, although the image itself may be gone. */
   readonly #inUse: () => Iterable<string>;
 
@@ -92,11 +95,15 @@ export class ImageStore {
     return image;
   }
 
-  /** Adds an image, or more names to one that is there. A tag names one image only: it moves. */
-  add(image: ImageRecord): ImageRecord {
+  /** Adds an image, or more names to one that is there. A tag names one image only: it moves. On the disk when it resolves. */
+  add(image: ImageRecord): Promise<ImageRecord> {
+    return this.#adding.run("", () => this.#add(image));
+  }
+
+  async #add(image: ImageRecord): Promise<ImageRecord> {
     for (const other of this.list()) {
       if (other.id === image.id || !other.tags.some((tag) => image.tags.includes(tag))) continue;
-      this.#write({ ...other, tags: other.tags.filter((tag) => !image.tags.includes(tag)) });
+      await this.#write({ ...other, tags: other.tags.filter((tag) => !image.tags.includes(tag)) });
     }
     const before = this.#images.get(image.id);
     const merge = (mine: readonly string[] = [], more: readonly string[]) => [...new Set([...mine, ...more])];
@@ -109,8 +116,8 @@ export class ImageStore {
     });
   }
 
-  #write(image: ImageRecord): ImageRecord {
-    writeState(join(this.#folder, `${image.id.slice(7)}.json`), image, { flush: true });
+  async #write(image: ImageRecord): Promise<ImageRecord> {
+    await flushState(join(this.#folder, `${image.id.slice(7)}.json`), image);
     this.#images.set(image.id, image);
     return image;
   }

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Call } from "../../../plugins/kit/call.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
 import { libc } from "../kernel/libc.ts";
-import { readStates, writeState } from "../state-file.ts";
+import { flushState, readStates, writeState } from "../state-file.ts";
 import { decompress } from "./decompress.ts";
 import { realFolder } from "./layer-root.ts";
 import { type UnpackLimits, unpackLayer } from "./layer-unpack.ts";
@@ -101,7 +101,9 @@ export class LayerStore {
       await rm(this.path(diffId), { recursive: true, force: true });
       await rename(temporary, this.path(diffId));
       const record: LayerRecord = { diffId, ...unpacked };
-      writeState(join(this.#records, `${diffId.slice(7)}.json`), record, { flush: this.#options.durable });
+      const path = join(this.#records, `${diffId.slice(7)}.json`);
+      if (this.#options.durable) await flushState(path, record);
+      else writeState(path, record);
       this.#layers.set(diffId, record);
     } catch (error) {
       await rm(temporary, { recursive: true, force: true });
