@@ -255,8 +255,11 @@ const commands: readonly Command[] = [
     help: "print every command, flag and config key as Markdown",
     settings: [],
     async run() {
-      const { referenceText } = await import("./plugins/kit/reference.ts");
-      process.stdout.write(referenceText(commands, ["up", "server", "agent"]));
+      const [{ referenceText }, { settablePlugins }] = await Promise.all([
+        import("./plugins/kit/reference.ts"),
+        import("./control/assemble/plugin-settings.ts"),
+      ]);
+      process.stdout.write(referenceText(commands, ["up", "server", "agent"], await settablePlugins()));
     },
   },
   {

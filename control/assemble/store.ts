@@ -7,10 +7,9 @@ import { Fault } from "../../plugins/kit/fault.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import type { AnyPlugin } from "../../plugins/kit/plugin.ts";
 import { chosenPlugin } from "../../plugins/kit/plugin-sides.ts";
-import { openChosen } from "../../plugins/kit/registry.ts";
+import { configured, openChosen, rawSettings } from "../../plugins/kit/registry.ts";
 import { type Store, storeKind } from "../../plugins/kit/store.ts";
-import { openSqliteStore } from "../../plugins/store/sqlite.ts";
-import { lazyPrefixes } from "../storage/keys.ts";
+import { openSqliteStore, sqlite } from "../../plugins/store/sqlite.ts";
 
 export interface StoreChoice {
   /** `sqlite`, `etcd=https://a:2379,https://b:2379`, or the name of a plugin. */
@@ -28,7 +27,8 @@ export async function openStore(
   clock: Clock,
   call: Call,
 ): Promise<Store & { backup?(path: string): Promise<void> }> {
-  if (store === "sqlite") return openSqliteStore({ folder: join(dataDir, "store"), lazyPrefixes, clock, log });
+  if (store === "sqlite")
+    return openSqliteStore({ ...configured(sqlite, settings), folder: join(dataDir, "store"), clock, log });
   const endpoints = /^etcd=(.+)$/.exec(store)?.[1]?.split(",");
   if (!endpoints) {
     const plugin = chosenPlugin("store", store, plugins);
@@ -40,6 +40,7 @@ export async function openStore(
     const stateDir = join(dataDir, "plugins");
     return openChosen(storeKind, plugin, { settings, log, clock, stateDir }, call);
   }
-  const { openEtcdStore } = await import("../../plugins/store/etcd.ts");
-  return openEtcdStore({ endpoints, ...etcdTls }, call);
+  const { etcd, openEtcdStore } = await import("../../plugins/store/etcd.ts");
+  const told = { ...(rawSettings(etcd as AnyPlugin, settings) as object | undefined), endpoints, ...etcdTls };
+  return openEtcdStore({ ...configured(etcd, { etcd: told }), clock, log }, call);
 }

@@ -39,6 +39,7 @@ const fileSettings = (raw: unknown): FileSettings => checkSettings(raw, { path: 
 const tokenFile: Plugin<TokenAuthenticator, FileSettings> = {
   kind: tokenAuthenticatorKind,
   name: "TokenFile",
+  keys: { path: "as --token-auth-file" },
   configure: fileSettings,
   open: ({ settings }) => tokenFileAuthenticator(readFile(settings.path), settings.path),
 };
@@ -59,6 +60,17 @@ const oidcSettings = (raw: unknown) =>
 const oidc: Plugin<TokenAuthenticator, ReturnType<typeof oidcSettings>> = {
   kind: tokenAuthenticatorKind,
   name: "OIDC",
+  keys: {
+    issuerUrl: "as --oidc-issuer-url",
+    clientId: "as --oidc-client-id",
+    usernameClaim: "as --oidc-username-claim",
+    usernamePrefix: "as --oidc-username-prefix",
+    groupsClaim: "as --oidc-groups-claim",
+    groupsPrefix: "as --oidc-groups-prefix",
+    requiredClaims: "claims that ID tokens must have with these values",
+    signingAlgorithms: "how ID tokens may be signed (default: RS256)",
+    caFile: "as --oidc-ca-file",
+  },
   configure: oidcSettings,
   open({ settings, onClose }) {
     const { usernamePrefix, groupsClaim, caFile, ...rest } = settings;
@@ -77,6 +89,7 @@ const oidc: Plugin<TokenAuthenticator, ReturnType<typeof oidcSettings>> = {
 const abac: Plugin<Authorizer, FileSettings> = {
   kind: authorizerKind,
   name: "ABAC",
+  keys: { path: "as --authorization-policy-file" },
   configure: fileSettings,
   open: ({ settings }) => abacAuthorizer(readFile(settings.path), settings.path),
 };
@@ -91,6 +104,11 @@ const webhookSettings = (raw: unknown) =>
 const webhook: Plugin<Authorizer, ReturnType<typeof webhookSettings>> = {
   kind: authorizerKind,
   name: "AuthorizationWebhook",
+  keys: {
+    kubeconfig: "as --authorization-webhook-config-file",
+    allowedTtlSeconds: "how long a yes is remembered (default: 300)",
+    refusedTtlSeconds: "how long a no is remembered (default: 30)",
+  },
   configure: webhookSettings,
   async open({ settings, clock, log, onClose }) {
     const { server, fetch, close } = await loadKubeconfig(settings.kubeconfig, { clock });
@@ -106,11 +124,11 @@ const webhook: Plugin<Authorizer, ReturnType<typeof webhookSettings>> = {
   },
 };
 
-const all = [tokenFile, oidc, abac, webhook] as readonly AnyPlugin[];
+export const allAccessPlugins = [tokenFile, oidc, abac, webhook] as readonly AnyPlugin[];
 
 /** Those that the settings name. */
 export function accessPlugins(settings: Readonly<Record<string, unknown>>): readonly AnyPlugin[] {
-  return all.filter(
+  return allAccessPlugins.filter(
     ({ kind, name }) => Object.hasOwn(settings, name) || Object.hasOwn(settings, `${kind.name}/${name}`),
   );
 }

@@ -37,9 +37,3 @@ export function splitKey(key: string): { id: string; local: string } | undefined
   if (plural < 0) return undefined;
   return { id: key.slice(registryRoot.length, plural), local: key.slice(plural + 1) };
 }
-
-/** Heartbeats and events may be written lazily: losing the last seconds of them after a power cut costs nothing. */
-export const lazyPrefixes: readonly string[] = [
-  storagePrefix({ group: "coordination.k8s.io", plural: "leases" }),
-  storagePrefix({ group: "", plural: "events" }),
-];

@@ -9,7 +9,7 @@ import type { Store } from "../../plugins/kit/store.ts";
 import { memoryStore } from "../../plugins/store/memory.ts";
 import { Informers } from "./cache-informer.ts";
 import { expireEvents } from "./event-expiry.ts";
-import { lazyPrefixes, splitKey, storageKey } from "./keys.ts";
+import { splitKey, storageKey } from "./keys.ts";
 import { ObjectStorage } from "./object-storage.ts";
 import { type CacheEvent, inNamespace } from "./resource-cache.ts";
 import type { Transformer } from "./transformer.ts";
@@ -45,7 +45,6 @@ t.test("keys name a resource and an object in it", async (t) => {
   t.equal(storageKey({ group: "", plural: "nodes" }, "", "n"), "/registry/core/nodes/n");
   t.same(splitKey("/registry/apps/deployments/ns/web"), { id: "apps/deployments", local: "ns/web" });
   t.equal(splitKey("/elsewhere"), undefined);
-  t.ok(lazyPrefixes.includes("/registry/core/events/"));
 });
 
 t.test("ObjectStorage.create() answers with what the cache shows, once", async (t) => {

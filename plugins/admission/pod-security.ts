@@ -3,6 +3,7 @@
 import { type AdmissionPlugin, type AdmissionRequest, admissionKind, refuse } from "../kit/admission.ts";
 import type { Call } from "../kit/call.ts";
 import { type ClusterView, clusterViewKind } from "../kit/cluster-view.ts";
+import { checkSettings, listOf, mapOf, object, string, withDefault } from "../kit/config-check.ts";
 import { Fault } from "../kit/fault.ts";
 import type { KubeObject, Namespace, ObjectMeta, Pod, PodSpec } from "../kit/objects/types.ts";
 import { equalJson } from "../kit/patch/json-tree.ts";
@@ -24,6 +25,11 @@ export const podSecurity: Plugin<AdmissionPlugin, Settings> = {
   kind: admissionKind,
   name: "PodSecurity",
   needs: [clusterViewKind],
+  keys: {
+    defaults:
+      "the policy of namespaces without labels: { enforce, enforce-version, warn, warn-version, audit, audit-version }",
+    exemptions: "who is never held to it: lists of usernames, namespaces and runtimeClasses",
+  },
   configure: readSettings,
   open(host) {
     const [view] = host.all(clusterViewKind);
@@ -32,13 +38,19 @@ export const podSecurity: Plugin<AdmissionPlugin, Settings> = {
   },
 };
 
+const modes: readonly string[] = ["enforce", "warn", "audit"].flatMap((mode) => [mode, `${mode}-version`]);
+const noExemptions = { usernames: [], namespaces: [], runtimeClasses: [] };
+
 function readSettings(raw: unknown): Settings {
-  const { defaults, exemptions } = (raw ?? {}) as {
-    defaults?: Record<string, string>;
-    exemptions?: Record<string, string[]>;
-  };
+  const names = withDefault(listOf(string), []);
+  const { defaults, exemptions } = checkSettings(raw, {
+    defaults: withDefault(mapOf(string), {}),
+    exemptions: withDefault(object({ usernames: names, namespaces: names, runtimeClasses: names }), noExemptions),
+  });
+  const mode = Object.keys(defaults).find((key) => !modes.includes(key));
+  if (mode) throw new Fault("invalid", `defaults: unknown key "${mode}"; known are ${modes.join(", ")}`);
   const labels = Object.fromEntries(
-    Object.entries(defaults ?? {}).map(([mode, value]) => [`pod-security.kubernetes.io/${mode}`, value]),
+    Object.entries(defaults).map(([mode, value]) => [`pod-security.kubernetes.io/${mode}`, value]),
   );
   const { policy, problems } = policyOf(labels, noPolicy);
   const [problem] = problems;
@@ -49,11 +61,7 @@ function readSettings(raw: unknown): Settings {
     );
   return {
     defaults: policy,
-    exempt: {
-      usernames: exemptions?.usernames ?? [],
-      namespaces: exemptions?.namespaces ?? [],
-      runtimeClasses: exemptions?.runtimeClasses ?? [],
-    },
+    exempt: exemptions,
   };
 }
 

@@ -92,6 +92,7 @@ function exists(path: string): boolean {
 export const logLinks: Plugin<PodHook, Settings> = {
   kind: hookKind,
   name: "log-links",
+  keys: { dir: "where the links to containers' logs lie (default: containers/ beside the pods' logs)" },
   configure: (raw) => checkSettings(raw, { dir: optional(string) }),
   open: (host) => openLinks(host.settings, host.stateDir),
 };

@@ -92,6 +92,15 @@ export function optional<T>(check: Check<T>): Check<T | undefined> {
   return (raw, where) => (raw === undefined || raw === null ? undefined : check(raw, where));
 }
 
+type Present<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+};
+
+/** Without the members that are undefined, so that defaults spread before it stay. */
+export function present<T extends object>(checked: T): Present<T> {
+  return Object.fromEntries(Object.entries(checked).filter(([, value]) => value !== undefined)) as Present<T>;
+}
+
 /** The value given, or the default when it is missing. */
 export function withDefault<T>(check: Check<T>, value: T): Check<T> {
   return (raw, where) => (raw === undefined || raw === null ? value : check(raw, where));

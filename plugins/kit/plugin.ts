@@ -37,6 +37,8 @@ export interface Plugin<T = unknown, C = unknown> {
   readonly needs?: readonly Kind<unknown>[];
   /** Checks and completes the raw settings; throws a Fault `invalid` that names the key. Settings are refused where it is absent. */
   configure?(raw: unknown): C;
+  /** What may stand in the settings, each with what it does: for the reference. */
+  readonly keys?: Readonly<Record<string, string>>;
   /** A reason why this host cannot run it, or undefined; a plugin with a reason is left out and the reason is told. */
   unfit?(call: Call): string | undefined | Promise<string | undefined>;
   open(host: Host<C>, call: Call): T | Promise<T>;

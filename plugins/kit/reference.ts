@@ -1,10 +1,15 @@
 // Every command, flag and config key as one Markdown page, from the tables that the command line itself is made from.
 
 import type { Command } from "./command-line.ts";
+import type { AnyPlugin } from "./plugin.ts";
 import type { Setting } from "./settings.ts";
 
-/** `runs` are the commands that run the program: their settings are those of the config file. */
-export function referenceText(commands: readonly Command[], runs: readonly string[]): string {
+/** `runs` are the commands that run the program: their settings are those of the config file. `plugins` are the built-in ones. */
+export function referenceText(
+  commands: readonly Command[],
+  runs: readonly string[],
+  plugins: readonly AnyPlugin[],
+): string {
   const running = runs.flatMap((name) => commands.filter((command) => command.name === name));
   const settings = [...new Map(running.flatMap((one) => one.settings).map((one) => [one.name, one])).values()];
   const shared = new Set(settings.map(({ name }) => name));
@@ -24,6 +29,17 @@ export function referenceText(commands: readonly Command[], runs: readonly strin
       const marks = running.map((command) => (command.settings.some(({ name }) => name === one.name) ? "✓" : ""));
       return `| ${nameOf(one)} | ${defaultOf(one)} | ${marks.join(" | ")} | ${cell(one.help)}${choicesOf(one)} |`;
     }),
+    "",
+    "## Settings of built-in plugins",
+    "",
+    "They stand in the config file below `plugin-settings`, under the plugin's name: `plugin-settings: { dns: { upstreams: [9.9.9.9] } }`.",
+    "Arguments of the scheduler's plugins stand in the file of `--scheduler-config`. Your own plugins name and check their own.",
+    "",
+    "| plugin | key | |",
+    "|---|---|---|",
+    ...plugins.flatMap((plugin) =>
+      Object.entries(plugin.keys ?? {}).map(([key, help]) => `| \`${plugin.name}\` | \`${key}\` | ${cell(help)} |`),
+    ),
     "",
     "## Commands",
     "",

@@ -8,7 +8,7 @@ import type { Clock } from "./clock.ts";
 import { Fault, toFault } from "./fault.ts";
 import type { Log } from "./log.ts";
 import { nearest } from "./nearest.ts";
-import type { AnyPlugin, Host, Kind } from "./plugin.ts";
+import type { AnyPlugin, Host, Kind, Plugin } from "./plugin.ts";
 
 export interface OpenPluginsOptions {
   /** In the order in which plugins of one kind are asked. */
@@ -120,7 +120,12 @@ export function settingsOf(
   return Object.fromEntries(Object.entries(settings).filter(([key]) => plugins.some((plugin) => isNamed(plugin, key))));
 }
 
-function rawSettings(plugin: AnyPlugin, settings: Readonly<Record<string, unknown>>): unknown {
+/** The settings of one plugin, checked and completed, out of those for every plugin of the program. */
+export function configured<C>(plugin: Plugin<unknown, C>, settings: Readonly<Record<string, unknown>>): C {
+  return configure(plugin as AnyPlugin, rawSettings(plugin as AnyPlugin, settings)) as C;
+}
+
+export function rawSettings(plugin: AnyPlugin, settings: Readonly<Record<string, unknown>>): unknown {
   const id = idOf(plugin);
   if (Object.hasOwn(settings, id)) return settings[id];
   return Object.hasOwn(settings, plugin.name) ? settings[plugin.name] : undefined;

@@ -241,6 +241,15 @@ class EtcdStore implements Store {
 export const etcd: Plugin<Store, EtcdStoreOptions> = {
   kind: storeKind,
   name: "etcd",
+  keys: {
+    endpoints: "as --store etcd=…",
+    caFile: "as --etcd-cafile",
+    certFile: "as --etcd-certfile",
+    keyFile: "as --etcd-keyfile",
+    prefix: "what stands before every key in etcd (default: /skiff)",
+    expirySeconds: "prefixes whose keys etcd deletes so many seconds after their last write",
+    historySeconds: "history older than this is compacted, for all clients of that etcd (default: 600)",
+  },
   configure: readEtcdSettings,
   async open(host, call) {
     const store = await openEtcdStore({ ...host.settings, clock: host.clock, log: host.log }, call);

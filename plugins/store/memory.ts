@@ -94,7 +94,7 @@ class MemoryStore implements Store {
 export const memory: Plugin<Store, MemoryStoreOptions> = {
   kind: storeKind,
   name: "memory",
-  configure: (raw) => ({ history: readHistorySettings("memory", raw) }),
+  configure: (raw) => ({ history: readHistorySettings(raw) }),
   open(host) {
     const store = memoryStore({ ...host.settings, clock: host.clock });
     host.onClose(() => store.close());

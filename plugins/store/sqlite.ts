@@ -158,12 +158,21 @@ const defaultLazyPrefixes = ["/registry/coordination.k8s.io/leases/", "/registry
 export const sqlite: Plugin<Store, SqliteSettings> = {
   kind: storeKind,
   name: "sqlite",
+  keys: {
+    lazyPrefixes:
+      "keys below these are written now and then, not before they are acknowledged (default: leases and events)",
+    flushSeconds:
+      "how long such a key may stay unwritten, six times as long one that only has another value (default: 600)",
+    historySeconds: "how long what was replaced or deleted can still be watched (default: 600)",
+    historyCount: "and how many changes at most (default: 10000)",
+    historyBytes: "and how many bytes that only history holds (default: 8 MiB)",
+  },
   configure(raw) {
-    const settings = readSettings("sqlite", raw, ["lazyPrefixes", "flushSeconds", ...historyKeys]);
-    const flushSeconds = readCount("sqlite", settings, "flushSeconds");
+    const settings = readSettings(raw, ["lazyPrefixes", "flushSeconds", ...historyKeys]);
+    const flushSeconds = readCount(settings, "flushSeconds");
     return {
-      history: historyOf("sqlite", settings),
-      lazyPrefixes: readStrings("sqlite", settings, "lazyPrefixes") ?? defaultLazyPrefixes,
+      history: historyOf(settings),
+      lazyPrefixes: readStrings(settings, "lazyPrefixes") ?? defaultLazyPrefixes,
       ...(flushSeconds === undefined ? {} : { flushMs: flushSeconds * 1000 }),
     };
   },

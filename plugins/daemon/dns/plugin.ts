@@ -1,5 +1,6 @@
 // Offers cluster DNS as a daemon of the node.
 
+import { boolean, checkSettings, integer, listOf, optional, present, string, that } from "../../kit/config-check.ts";
 import { type Daemon, daemonKind } from "../../kit/daemon.ts";
 import { Fault } from "../../kit/fault.ts";
 import { tryAddress } from "../../kit/net/address.ts";
@@ -11,6 +12,12 @@ export const dns: Plugin<Daemon, DnsSettings> = {
   kind: daemonKind,
   name: "dns",
   needs: [nodeContextKind],
+  keys: {
+    upstreams: "addresses of name servers for names outside the cluster (default: those of the node's resolver file)",
+    resolvConf: "the resolver file they are read from",
+    multicast: "whether names below .local are asked for on the link, by mDNS (default: false)",
+    port: "the port it listens on (default: 53)",
+  },
   configure: readSettings,
   open({ all, settings, log, clock }) {
     const [node] = all(nodeContextKind);
@@ -19,15 +26,14 @@ export const dns: Plugin<Daemon, DnsSettings> = {
   },
 };
 
+const address = that(string, (text) => tryAddress(text) !== undefined, "an IP address");
+
 function readSettings(raw: unknown): DnsSettings {
-  const settings = (raw ?? {}) as Record<string, unknown>;
-  for (const [key, value] of Object.entries(settings)) {
-    const isRight =
-      (key === "upstreams" && Array.isArray(value) && value.every((address) => tryAddress(String(address)))) ||
-      (key === "resolvConf" && typeof value === "string") ||
-      (key === "multicast" && typeof value === "boolean") ||
-      (key === "port" && typeof value === "number");
-    if (!isRight) throw new Fault("invalid", `dns.${key} is unknown or has a wrong value: ${JSON.stringify(value)}`);
-  }
-  return settings as DnsSettings;
+  const settings = checkSettings(raw, {
+    upstreams: optional(listOf(address)),
+    resolvConf: optional(string),
+    multicast: optional(boolean),
+    port: optional(integer({ min: 1, max: 65535 })),
+  });
+  return present(settings);
 }

@@ -1,5 +1,6 @@
 // Offers the overlay as a daemon of the node.
 
+import { checkSettings, integer, oneOf, optional, present, string, that, withDefault } from "../../kit/config-check.ts";
 import { type Daemon, daemonKind } from "../../kit/daemon.ts";
 import { Fault } from "../../kit/fault.ts";
 import { nodeContextKind } from "../../kit/node-context.ts";
@@ -14,6 +15,12 @@ export const overlay: Plugin<Daemon, Settings> = {
   kind: daemonKind,
   name: "overlay",
   needs: [nodeContextKind],
+  keys: {
+    mode: "auto (routes where nodes share a link, a tunnel elsewhere), vxlan or host-gw (default: auto)",
+    device: "name of the tunnel's interface (default: skiff-vxlan)",
+    vni: "number of the tunnel's network, the same on all nodes (default: made from the cluster's addresses)",
+    port: "UDP port of the tunnel, the same on all nodes (default: 8472)",
+  },
   configure: readSettings,
   open({ all, settings, log, clock }) {
     const [node] = all(nodeContextKind);
@@ -24,15 +31,11 @@ export const overlay: Plugin<Daemon, Settings> = {
 };
 
 function readSettings(raw: unknown): Settings {
-  const settings = (raw ?? {}) as Record<string, unknown>;
-  for (const [key, value] of Object.entries(settings)) {
-    const isRight =
-      (key === "mode" && ["auto", "vxlan", "host-gw"].includes(String(value))) ||
-      (key === "device" && typeof value === "string" && value.length <= 15) ||
-      (key === "vni" && Number.isInteger(value) && Number(value) > 0 && Number(value) < 2 ** 24) ||
-      (key === "port" && Number.isInteger(value) && Number(value) > 0 && Number(value) < 65536);
-    if (!isRight)
-      throw new Fault("invalid", `overlay.${key} is unknown or has a wrong value: ${JSON.stringify(value)}`);
-  }
-  return { mode: "auto", ...settings };
+  const settings = checkSettings(raw, {
+    mode: withDefault(oneOf("auto", "vxlan", "host-gw"), "auto"),
+    device: optional(that(string, (name) => name.length <= 15, "at most 15 characters long")),
+    vni: optional(integer({ min: 1, max: 2 ** 24 - 1 })),
+    port: optional(integer({ min: 1, max: 65535 })),
+  });
+  return present(settings);
 }

@@ -8,15 +8,15 @@ import type { Expiry } from "./expiring.ts";
 const known = ["endpoints", "caFile", "certFile", "keyFile", "prefix", "expirySeconds", "historySeconds"] as const;
 
 export function readEtcdSettings(raw: unknown): EtcdStoreOptions {
-  const settings = readSettings("etcd", raw, known);
-  const endpoints = readStrings("etcd", settings, "endpoints") ?? [];
+  const settings = readSettings(raw, known);
+  const endpoints = readStrings(settings, "endpoints") ?? [];
   if (endpoints.length === 0) throw invalid(`"endpoints" is empty`);
   for (const endpoint of endpoints) checkEndpoint(endpoint);
   const [caFile, certFile, keyFile, prefix] = (["caFile", "certFile", "keyFile", "prefix"] as const).map((key) =>
-    readString("etcd", settings, key),
+    readString(settings, key),
   );
   if ((certFile === undefined) !== (keyFile === undefined)) throw invalid(`"certFile" and "keyFile" go together`);
-  const historySeconds = readCount("etcd", settings, "historySeconds");
+  const historySeconds = readCount(settings, "historySeconds");
   return {
     endpoints,
     expirySeconds: readExpiry(settings["expirySeconds"]),
@@ -42,5 +42,5 @@ function readExpiry(raw: unknown): Expiry {
 }
 
 function invalid(what: string): Fault {
-  return new Fault("invalid", `Cannot configure store "etcd": ${what}`);
+  return new Fault("invalid", what);
 }

@@ -95,6 +95,10 @@ export const iscsi: Plugin<VolumePlugin, Settings> = {
   kind: volumeKind,
   name: "iscsi",
   needs: [podObjectsKind],
+  keys: {
+    program: "the initiator's program (default: iscsiadm)",
+    devices: "where the kernel's links to its disks lie (default: /dev/disk/by-path)",
+  },
   configure(raw) {
     return checkSettings(raw, {
       program: withDefault(string, "iscsiadm"),
