@@ -15,4 +15,6 @@ export interface ApiRequest extends Call {
   readonly user?: UserInfo;
   /** The whole body; Fault when it is larger than allowed or ends too early. May be called once. */
   body(): Promise<Uint8Array>;
+  /** The same as it comes, of any length, for who passes it on; null where there is none. Instead of `body`. */
+  stream(): ReadableStream<Uint8Array> | null;
 }

@@ -11,7 +11,7 @@ import type { Answer } from "./answer.ts";
 import type { ApiRequest } from "./request.ts";
 import { badRequest, tooLarge } from "./status.ts";
 
-const maximumBodyBytes = 3 * 1024 * 1024;
+export const maximumBodyBytes = 3 * 1024 * 1024;
 
 export function requestFrom(request: Request, peer: Peer, user?: UserInfo): ApiRequest {
   return new WebRequest(request, peer, user);
@@ -50,6 +50,10 @@ class WebRequest implements ApiRequest {
 
   body(): Promise<Uint8Array> {
     return readBody(this.#request);
+  }
+
+  stream(): ReadableStream<Uint8Array> | null {
+    return this.#request.body;
   }
 }
 

@@ -1,5 +1,5 @@
 import t from "tap";
-import { startApi } from "../../../test/harness/api-server.ts";
+import { admin, startApi } from "../../../test/harness/api-server.ts";
 import type { NodeConnector } from "./connector.ts";
 
 t.test(
@@ -32,3 +32,41 @@ t.test(
     t.equal((await api.ask("OPTIONS", `${pods}/p/log`)).status, 405);
   },
 );
+
+t.test("proxies pass bodies of any length on, as they come", async (t) => {
+  const sizes: [string, number][] = [];
+  const connector = {
+    async fetch(_: unknown, { body }: { body: Uint8Array | ReadableStream<Uint8Array> }) {
+      let size = 0;
+      if (body instanceof Uint8Array) size = body.length;
+      else for await (const piece of body) size += piece.length;
+      sizes.push([body instanceof Uint8Array ? "whole" : "in pieces", size]);
+      return new Response("taken");
+    },
+  } as unknown as NodeConnector;
+  const api = await startApi({ connector });
+  t.teardown(() => api.close());
+  await api.ask("POST", "/api/v1/nodes", { metadata: { name: "n" } });
+  const send = (headers: Record<string, string>, pieces: number) => {
+    let left = pieces;
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        if (left-- > 0) controller.enqueue(new Uint8Array(1 << 20));
+        else controller.close();
+      },
+    });
+    const url = "https://api/api/v1/nodes/n/proxy/upload";
+    return api.server.fetchAs(admin)(new Request(url, { method: "PUT", headers, body, duplex: "half" } as RequestInit));
+  };
+  for (const [headers, pieces] of [
+    [{ "content-length": String(2 << 20) }, 2],
+    [{ "content-length": String(8 << 20) }, 8],
+    [{}, 8],
+  ] as const)
+    t.equal((await send(headers, pieces)).status, 200);
+  t.same(sizes, [
+    ["whole", 2 << 20],
+    ["in pieces", 8 << 20],
+    ["in pieces", 8 << 20],
+  ]);
+});

@@ -5,8 +5,10 @@ import type { Call } from "../../../plugins/kit/call.ts";
 import { Fault, type FaultCode } from "../../../plugins/kit/fault.ts";
 import type { Answer } from "../answer.ts";
 import type { ResourcePath } from "../path.ts";
+import type { ApiRequest } from "../request.ts";
 import type { Scope } from "../scope.ts";
 import { failure } from "../status.ts";
+import { maximumBodyBytes } from "../web.ts";
 import type { ConnectTarget, NodeConnector } from "./connector.ts";
 import { isPassed } from "./pass-headers.ts";
 import { resolveLog, resolveTarget } from "./resolve.ts";
@@ -59,7 +61,7 @@ export async function passProxy(connector: NodeConnector, path: ResourcePath, sc
   if (address) headers.append("x-forwarded-for", address);
   const base = asked.slice(0, asked.length - path.rest.length);
   headers.set("x-forwarded-uri", `${base}${path.rest}`);
-  const body = isRead ? null : await scope.request.body();
+  const body = isRead ? null : await bodyFor(scope.request);
   const response = await connector.fetch(target, { method, headers, body }, scope.call);
   const answered: Record<string, string> = {};
   for (const [name, value] of response.headers)
@@ -75,6 +77,12 @@ export async function passProxy(connector: NodeConnector, path: ResourcePath, sc
   if (location !== null) answered.location = linkThrough(links, location);
   const shown = location === null ? pageThrough(response, links, answered) : response.body;
   return { status: response.status, headers: answered, body: shown ?? undefined };
+}
+
+/** Short ones whole, so that their length can be told; others as they come. */
+async function bodyFor(request: ApiRequest): Promise<Uint8Array | ReadableStream<Uint8Array> | null> {
+  const announced = Number(request.headers.get("content-length") ?? Number.NaN);
+  return announced <= maximumBodyBytes ? request.body() : request.stream();
 }
 
 const usualPort = ({ protocol }: URL) => (protocol === "https:" ? "443" : "80");

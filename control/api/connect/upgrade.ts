@@ -148,5 +148,6 @@ function requestOf({ request, peer }: Upgrade, signal: AbortSignal): ApiRequest 
     signal,
     peer,
     body: async () => new Uint8Array(),
+    stream: () => null,
   };
 }

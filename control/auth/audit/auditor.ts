@@ -140,6 +140,7 @@ function withBody(request: ApiRequest, body: () => Promise<Uint8Array>): ApiRequ
     peer,
     ...(user ? { user } : {}),
     body,
+    stream: () => request.stream(),
   };
 }
 
