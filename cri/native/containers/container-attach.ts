@@ -173,16 +173,28 @@ class Input {
   };
 
   #end(): void {
-    libc.shutdownWrite(this.#fd);
+    this.#whileConmonLives(() => libc.shutdownWrite(this.#fd));
     this.#onSent();
+  }
+
+  /** Conmon goes with the container, maybe a moment before we know; then there is nobody to type for, and the rest of the log is still to be read. */
+  #whileConmonLives<Result>(act: () => Result): Result | undefined {
+    try {
+      return act();
+    } catch (error) {
+      if (!(error instanceof LibcError)) throw error;
+      this.close();
+      return undefined;
+    }
   }
 
   /** What conmon does not take yet is held, and the client with it. */
   #send(chunk: Buffer): void {
     let left = this.#held.length > 0 ? Buffer.concat([this.#held, chunk]) : chunk;
     while (left.length > 0 && this.#fd >= 0) {
-      const sent = libc.send(this.#fd, left.subarray(0, packetBytes));
-      if (sent < 0) break;
+      const packet = left.subarray(0, packetBytes);
+      const sent = this.#whileConmonLives(() => libc.send(this.#fd, packet));
+      if (sent === undefined || sent < 0) break;
       left = left.subarray(sent);
     }
     this.#held = left;
@@ -199,7 +211,8 @@ class Input {
   discard(): void {
     const buffer = Buffer.alloc(packetBytes * 2);
     for (let packets = 0; this.#fd >= 0 && packets < 1000; packets++) {
-      if (libc.recv(this.#fd, buffer) <= 0) return;
+      const received = this.#whileConmonLives(() => libc.recv(this.#fd, buffer));
+      if (received === undefined || received <= 0) return;
     }
   }
 
