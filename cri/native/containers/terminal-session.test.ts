@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import t from "tap";
 import { systemClock } from "../../../plugins/kit/clock.ts";
@@ -7,7 +9,7 @@ import { libc } from "../kernel/libc.ts";
 import { terminalSession } from "./terminal-session.ts";
 
 /** A shell in the place of a container's command. */
-async function session(script: string, stdout: Writable, signal: AbortSignal) {
+async function session(script: string, stdout: Writable, signal: AbortSignal, stdin?: Readable) {
   let killed = 0;
   const kill = (parentPid: number) => {
     killed = parentPid;
@@ -16,7 +18,12 @@ async function session(script: string, stdout: Writable, signal: AbortSignal) {
   };
   const { fd, pid, exit } = await shellTerminal(script);
   const start = () => ({ pid, terminal: Promise.resolve(fd), exit });
-  const ended = terminalSession({ clock: systemClock, start, kill }, { stdout }, Readable.from([]), { signal });
+  const ended = terminalSession(
+    { clock: systemClock, start, kill },
+    { stdout, ...(stdin ? { stdin } : {}) },
+    Readable.from([]),
+    { signal },
+  );
   return { ended, killed: () => killed };
 }
 
@@ -47,4 +54,25 @@ t.test("terminalSession() goes on when the listener goes away", async (t) => {
   await until("the first words", () => seen.bytes > 0);
   stream.destroy();
   t.equal(await ended, 4);
+});
+
+t.test("terminalSession() types no faster than the program reads, and all of it", async (t) => {
+  const piece = Buffer.alloc(64 * 1024, "typed ");
+  const pieces = 32;
+  let taken = 0;
+  let said = "";
+  const stdout = new Writable({ write: (data: Buffer, _encoding, done) => ((said += data.toString()), done()) });
+  async function* typed() {
+    await until("the program to be ready", () => said.includes("ready"));
+    for (; taken < pieces; taken++) yield piece;
+  }
+  const stdin = Readable.from(typed(), { highWaterMark: 1 });
+  const sign = join(t.testdir(), "go");
+  const script = `stty raw -echo; echo ready; until [ -e ${sign} ]; do sleep 0.05; done; head -c ${pieces * piece.length} | wc -c`;
+  const { ended } = await session(script, stdout, new AbortController().signal, stdin);
+  await until("the client to be held up", () => stdin.isPaused());
+  t.ok(taken < 8, `${taken} pieces taken`);
+  writeFileSync(sign, "");
+  t.equal(await ended, 0);
+  t.match(said, new RegExp(`^ready\\n${pieces * piece.length}\\n$`));
 });

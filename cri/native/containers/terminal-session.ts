@@ -53,29 +53,33 @@ export async function terminalSession(
 }
 
 /** Passes on what is said, no faster than it is taken. When nobody takes it any more, or when told, it is read and forgotten. */
-function show({ stream }: Terminal, to: Writable | undefined): () => void {
+function show(terminal: Terminal, to: Writable | undefined): () => void {
   let isHeard = true;
-  const resume = () => void stream.resume();
+  const resume = () => terminal.resume();
   const forget = () => {
     isHeard = false;
     resume();
   };
   to?.once("close", forget);
   to?.once("error", forget);
-  stream.on("data", (chunk: Buffer) => {
+  terminal.onData((chunk) => {
     if (!isHeard || !to || to.destroyed || to.write(chunk)) return;
-    stream.pause();
+    terminal.pause();
     to.once("drain", resume);
   });
   return forget;
 }
 
-function type(from: Readable, { stream }: Terminal): () => void {
-  const onInput = (chunk: Buffer) => void stream.write(chunk);
+/** Types what the client sends, no faster than the program takes it. */
+function type(from: Readable, terminal: Terminal): () => void {
+  const onInput = (chunk: Buffer) => {
+    if (!terminal.write(chunk)) from.pause();
+  };
   // Ending the input of a terminal is typing its end-of-file character.
-  const onInputEnd = () => void stream.write("\x04");
+  const onInputEnd = () => void terminal.write("\x04");
   from.on("data", onInput);
   from.once("end", onInputEnd);
+  terminal.onDrain(() => from.resume());
   return () => {
     from.off("data", onInput);
     from.off("end", onInputEnd);

@@ -12,9 +12,9 @@ async function inTerminal(script: string, clock: Clock = systemClock): Promise<T
 
 const isRunning = (pid: number) => libc.kill(pid, 0);
 
-function heard({ stream }: Terminal): () => string {
+function heard(terminal: Terminal): () => string {
   const chunks: Buffer[] = [];
-  stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+  terminal.onData((chunk) => chunks.push(chunk));
   return () => Buffer.concat(chunks).toString();
 }
 
@@ -45,11 +45,11 @@ t.test("holdTerminal() waits for a slow listener", async (t) => {
   const terminal = await inTerminal("head -c 200000 /dev/zero | tr '\\0' x; printf end");
   let bytes = 0;
   let last = "";
-  terminal.stream.on("data", (chunk: Buffer) => {
+  terminal.onData((chunk) => {
     bytes += chunk.length;
     last = chunk.toString().slice(-3);
-    terminal.stream.pause();
-    setTimeout(() => terminal.stream.resume(), 5);
+    terminal.pause();
+    setTimeout(() => terminal.resume(), 5);
   });
   t.equal(await terminal.ended, 0);
   t.equal(bytes, 200_003);
@@ -62,12 +62,12 @@ t.test("holdTerminal() waits for a listener that stops at the end for long", asy
   );
   const text = heard(terminal);
   await until("the first word", () => text() === "one");
-  terminal.stream.pause();
-  terminal.stream.write("\n");
+  terminal.pause();
+  terminal.write("\n");
   await until("the program's end", () => !isRunning(terminal.pid));
   // More than node-pty's own reader would have had.
   await new Promise((resolve) => setTimeout(resolve, 400));
-  terminal.stream.resume();
+  terminal.resume();
   t.equal(await terminal.ended, 0);
   t.match(text(), /^one\r\ntwox{1000}end$/);
 });
@@ -93,9 +93,9 @@ t.test("holdTerminal() passes on what is typed, up to the end-of-file character"
   const text = heard(terminal);
   await until("the program", () => text().includes("ready"));
   terminal.resize({ width: 132, height: 50 });
-  terminal.stream.write("typed\n");
+  terminal.write("typed\n");
   await until("the echo", () => text().includes("typed"));
-  terminal.stream.write("\x04");
+  terminal.write("\x04");
   t.equal(await terminal.ended, 0);
   t.equal(text(), "ready\r\ntyped\r\n50 132\r\n");
 });
