@@ -4,6 +4,7 @@ import { startContainerd, withoutContainerd } from "../../test/harness/container
 import { busyboxImage, busyboxImageName } from "../../test/harness/images.ts";
 import { busyboxImage as pulledImage } from "../../test/harness/image-builder.ts";
 import { TestRegistry } from "../../test/harness/registry.ts";
+import { without } from "../../test/harness/stock-kubernetes.ts";
 import { echoServer, type RuntimeSuite } from "../../test/suites/runtime/setup.ts";
 import { type Area, runtimeSuite } from "../../test/suites/runtime/suite.ts";
 import { openRemote } from "./open.ts";
@@ -15,30 +16,39 @@ const images = {
 };
 
 /** Such as [1, 6]. */
-function containerdVersion(): [major: number, minor: number] {
-  const [, major, minor] =
-    / v?(\d+)\.(\d+)\./.exec(execFileSync("containerd", ["--version"], { encoding: "utf8" })) ?? [];
+function versionOf(program: string): [major: number, minor: number] {
+  const [, major, minor] = / v?(\d+)\.(\d+)\./.exec(execFileSync(program, ["--version"], { encoding: "utf8" })) ?? [];
   return [Number(major), Number(minor)];
 }
 
+function isAtLeast([major, minor]: [number, number], wanted: [number, number]): boolean {
+  return major > wanted[0] || (major === wanted[0] && minor >= wanted[1]);
+}
+
+function withoutCriu(): RuntimeSuite["lacks"] {
+  const reason = without("criu");
+  return reason ? { criu: reason } : {};
+}
+
 /** What each line of containerd has, as it was seen: 1.6.20, 1.7.24 and 2.1.9. */
-function lacksOf([major, minor]: [number, number]): RuntimeSuite["lacks"] {
-  const name = `containerd ${major}.${minor}`;
-  const isTwo = major >= 2;
-  const isSeven = isTwo || (major === 1 && minor >= 7);
+function lacksOf(version: [number, number]): RuntimeSuite["lacks"] {
+  const name = `containerd ${version.join(".")}`;
+  const isTwo = isAtLeast(version, [2, 0]);
+  const hasUsers = isTwo && isAtLeast(versionOf("runc"), [1, 2]);
   return {
     metrics: `${name} has none`,
     stopSignal: `${name} has none`,
     sizeAtStart: `${name} sets it a moment after`,
     updatePodSandboxResources: `${name} has none`,
-    userNamespaces: `${name} has none, or its runc has not`,
-    imageVolumes: `${name} has none`,
-    ...(isSeven ? { exitsWhileAway: `${name} tells 255 for them` } : { recursiveReadOnly: `${name} has none` }),
+    ...(hasUsers ? {} : { userNamespaces: `${name} has none, or its runc has not` }),
+    ...(isAtLeast(version, [2, 1]) ? {} : { imageVolumes: `${name} has none` }),
+    ...(isAtLeast(version, [1, 7]) ? { exitsWhileAway: `${name} tells 255 for them` } : {}),
+    ...(isTwo ? {} : { recursiveReadOnly: `${name} has none` }),
     ...(isTwo ? {} : { runtimeConfig: `${name} does not tell its cgroup driver` }),
     ...(isTwo ? { lateUpdates: `${name} takes them` } : {}),
     ...(isTwo ? {} : { containerUser: `${name} has none` }),
     // From 2.0 on it has checkpoints, where criu is installed.
-    ...(isTwo ? {} : { checkpointContainer: `${name} has none` }),
+    ...(isTwo ? withoutCriu() : { checkpointContainer: `${name} has none` }),
   };
 }
 
@@ -50,7 +60,7 @@ if (unfit) t.pass("containerd", { skip: unfit });
 else {
   const suite: RuntimeSuite = {
     name: "containerd",
-    lacks: lacksOf(containerdVersion()),
+    lacks: lacksOf(versionOf("containerd")),
     async open(t) {
       const containerd = await startContainerd(t, {
         images: [

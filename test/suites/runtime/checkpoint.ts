@@ -8,7 +8,7 @@ import type { Test } from "./suite.ts";
 import type { Workbench } from "./workbench.ts";
 
 export function checkpoint(t: Test, bench: Workbench): void {
-  const skip = bench.lacks("kernel") || bench.lacks("checkpointContainer");
+  const skip = bench.lacks("kernel") || bench.lacks("checkpointContainer") || bench.lacks("criu");
 
   t.test("checkpointContainer writes an archive, and the container goes on", { skip }, async (t) => {
     const pod = await bench.pod();

@@ -129,6 +129,7 @@ export function errors(t: Test, bench: Workbench): void {
     } as const;
     for (const [ability, ask] of Object.entries(asks)) {
       if (bench.lacks(ability as keyof typeof asks)) await t.rejects(ask(), { code: "unsupported" }, ability);
+      else if (ability === "checkpointContainer" && bench.lacks("criu")) await t.rejects(ask(), /criu/i, ability);
       else await t.resolves(ask(), ability);
     }
     await bench.removePod(pod.id);

@@ -12,6 +12,7 @@ export type Ability =
   | "runtimeConfig"
   | "updatePodSandboxResources"
   | "checkpointContainer"
+  | "criu" // the program that makes checkpoints, where the runtime asks for it only then
   | "metrics"
   | "podStats"
   | "userNamespaces"
