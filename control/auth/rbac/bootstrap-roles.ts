@@ -81,7 +81,7 @@ const nodeRules = (): PolicyRule[] => [
   rule("create,get,list,watch", "core", "nodes"),
   rule("patch,update", "core", "nodes/status"),
   rule("patch,update", "core", "nodes"),
-  eventsRule(),
+  rule("create,patch,update", "core", "events"),
   rule(read, "core", "pods"),
   rule("create,delete", "core", "pods"),
   rule("patch,update", "core", "pods/status"),
@@ -102,9 +102,8 @@ const nodeRules = (): PolicyRule[] => [
 const schedulerRules = (): PolicyRule[] => [
   eventsRule(),
   rule("create", coordination, "leases"),
-  rule("get,update", coordination, "leases", "kube-scheduler"),
-  rule("create", coordination, "leasecandidates"),
-  rule("delete,deletecollection,get,list,patch,update,watch", coordination, "leasecandidates"),
+  rule("get,list,update,watch", coordination, "leases", "kube-scheduler"),
+  rule(everyVerb, coordination, "leasecandidates"),
   rule(read, "core", "nodes"),
   rule("delete,get,list,watch", "core", "pods"),
   rule("create", "core", "bindings,pods/binding"),
@@ -113,7 +112,7 @@ const schedulerRules = (): PolicyRule[] => [
   rule(read, "apps,extensions", "replicasets"),
   rule(read, "apps", "statefulsets"),
   rule(read, "policy", "poddisruptionbudgets"),
-  rule("get,list,patch,update,watch", "core", "persistentvolumeclaims,persistentvolumes"),
+  rule(read, "core", "persistentvolumeclaims,persistentvolumes"),
   rule("create", authentication, "tokenreviews"),
   rule("create", authorization, "subjectaccessreviews"),
   rule(read, storage, "csinodes"),
@@ -127,8 +126,6 @@ const controllerManagerRules = (): PolicyRule[] => [
   eventsRule(),
   rule("create", coordination, "leases"),
   rule("get,update", coordination, "leases", "kube-controller-manager"),
-  rule("create", coordination, "leasecandidates"),
-  rule("delete,deletecollection,get,list,patch,update,watch", coordination, "leasecandidates"),
   rule("create", "core", "secrets,serviceaccounts"),
   rule("delete", "core", "secrets"),
   rule("get", "core", "configmaps,namespaces,secrets,serviceaccounts"),
@@ -193,7 +190,7 @@ export function bootstrapClusterRoles(): BootstrapRole[] {
       rules: [
         rule(read, "core", "nodes"),
         rule("proxy", "core", "nodes"),
-        rule("*", "core", "nodes/checkpoint,nodes/log,nodes/metrics,nodes/proxy,nodes/spec,nodes/stats"),
+        rule("*", "core", "nodes/log,nodes/metrics,nodes/proxy,nodes/stats"),
       ],
     },
     {
@@ -206,10 +203,7 @@ export function bootstrapClusterRoles(): BootstrapRole[] {
     },
     { name: "system:kube-aggregator", rules: [rule(read, "core", "endpoints,services")] },
     { name: "system:kube-controller-manager", rules: controllerManagerRules() },
-    {
-      name: "system:kube-dns",
-      rules: [rule("list,watch", "core", "endpoints,services"), rule("list,watch", discovery, "endpointslices")],
-    },
+    { name: "system:kube-dns", rules: [rule("list,watch", "core", "endpoints,services")] },
     {
       name: "system:persistent-volume-provisioner",
       rules: [
@@ -262,9 +256,10 @@ export function bootstrapClusterRoles(): BootstrapRole[] {
         rule(read, "core", "nodes"),
         eventsRule(),
         rule("list,watch", discovery, "endpointslices"),
-        rule("list,watch", networking, "servicecidrs"),
       ],
     },
+    // Not upstream's own: what our server asks kubelets for beside what upstream's does.
+    { name: "skiff:kubelet-api", rules: [rule("*", "core", "nodes/checkpoint,nodes/spec")] },
     {
       // Not upstream's own: our nodes run the service proxy, DNS, the overlay and network policies under their own identity.
       name: "skiff:node-network",
@@ -312,5 +307,6 @@ export const bootstrapClusterRoleBindings: Readonly<Record<string, { role?: stri
     role: "system:certificates.k8s.io:kubelet-serving-approver",
     subjects: ["s:kube-system/certificate-controller"],
   },
+  "skiff:kubelet-api": { subjects: ["u:kube-apiserver-kubelet-client"] },
   "skiff:kubelet-api-admin": { role: "system:kubelet-api-admin", subjects: ["u:kube-apiserver-kubelet-client"] },
 };
