@@ -19,7 +19,7 @@ import { credentialsOf, fits, matching } from "./credentials.ts";
 import { ImageGc } from "./image-gc.ts";
 import { ImageManager } from "./image-manager.ts";
 import { pullSecrets } from "./pull-secrets.ts";
-import { defaultPullPolicy, parseImage } from "./reference.ts";
+import { defaultPullPolicy, namesOf, parseImage } from "./reference.ts";
 
 t.test("parseImage()", async (t) => {
   const digest = `sha256:${"a".repeat(64)}`;
@@ -40,6 +40,12 @@ t.test("parseImage()", async (t) => {
     t.throws(() => parseImage(bad), /couldn't parse image name/, bad);
   t.equal(defaultPullPolicy("busybox"), "Always");
   t.equal(defaultPullPolicy("busybox:1"), "IfNotPresent");
+});
+
+t.test("namesOf() has every name that a runtime may list the image by", async (t) => {
+  t.same(namesOf("nginx"), ["nginx", "nginx:latest", "docker.io/library/nginx:latest"]);
+  t.same(new Set(namesOf("reg.io/team/app:1")), new Set(["reg.io/team/app:1"]));
+  t.same(namesOf("Bad Name"), ["Bad Name"]);
 });
 
 t.test("credentials fit by registry and path, the longest first", async (t) => {

@@ -42,6 +42,16 @@ export function parseImage(name: string): ImageReference {
   };
 }
 
+/** The names that runtimes may list an image by; what is no name is on no list. */
+export function namesOf(image: string): string[] {
+  try {
+    const { name, registry, path, tag, digest } = parseImage(image);
+    return [image, name, `${registry}/${path}${tag ? `:${tag}` : ""}${digest ? `@${digest}` : ""}`];
+  } catch {
+    return [image];
+  }
+}
+
 /** What the API server would have defaulted the pull policy to. */
 export function defaultPullPolicy(image: string): "Always" | "IfNotPresent" {
   try {

@@ -13,6 +13,7 @@ import type { AgentConfig } from "../config/agent-config.ts";
 import { annotations } from "../containers/identity.ts";
 import { removeLogs } from "../containers/log-files.ts";
 import { ImageGc } from "../images/image-gc.ts";
+import { namesOf } from "../images/reference.ts";
 import { atLeastZero, reservedOf } from "../node/capacity.ts";
 import type { MachineFacts } from "../node/machine.ts";
 import type { Pressure } from "../node/node-status.ts";
@@ -325,8 +326,10 @@ function usedImages(options: ResourcesOptions, sandboxImage: string): ReadonlySe
   const used = new Set<string>([sandboxImage]);
   for (const pod of options.observed()) for (const { image, imageId } of pod.containers) used.add(image).add(imageId);
   for (const pod of options.pods()) {
-    for (const { container } of containersOf(pod)) if (container.image) used.add(container.image);
-    for (const { image } of pod.spec.volumes ?? []) if (image?.reference) used.add(image.reference);
+    for (const { container } of containersOf(pod))
+      if (container.image) for (const name of namesOf(container.image)) used.add(name);
+    for (const { image } of pod.spec.volumes ?? [])
+      if (image?.reference) for (const name of namesOf(image.reference)) used.add(name);
   }
   return used;
 }
