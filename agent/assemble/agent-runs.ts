@@ -89,6 +89,7 @@ export function runParts(base: AgentBase, parts: AgentParts, onNode?: (node: Nod
   start("plugin sockets", sockets.run(call));
   start("storage drivers", drivers.run(call));
   if (client) runApi(base, parts, client, sources, onNode, start);
+  runCheckpoint(base, parts, sources, start);
   for (const daemon of plugins.all(daemonKind)) start(daemon.name, keepRunning(daemon, clock, log, call));
   const servicesKnown = services
     ? Promise.race([services.synced, clock.sleep(servicesWithinMs, call).catch(() => {})])
@@ -107,7 +108,11 @@ export function runParts(base: AgentBase, parts: AgentParts, onNode?: (node: Nod
 }
 
 /** Static pods from a folder and from a URL. */
-function runManifests({ config, recorder, clock, log, stop }: AgentBase, sources: PodSources, start: Start): void {
+function runManifests(
+  { config, recorder, clock, log, stop, checkpoint, remembered }: AgentBase,
+  sources: PodSources,
+  start: Start,
+): void {
   const trouble = (message: string) => {
     log.error({}, message);
     recorder.event(nodeSubject(config.nodeName), "Warning", "InvalidManifest", message);
@@ -118,9 +123,14 @@ function runManifests({ config, recorder, clock, log, stop }: AgentBase, sources
     start("manifest folder", new ManifestFolder({ ...manifest, dir: config.manifestDir, onPods }).run(stop));
   }
   if (config.manifestUrl) {
-    const onPods = (pods: readonly AgentPod[]) => sources.set("http", pods);
-    const get = (url: string, init: RequestInit) => fetch(url, init);
-    start("manifest URL", new ManifestUrl({ ...manifest, url: config.manifestUrl, fetch: get, onPods }).run(stop));
+    const url = config.manifestUrl;
+    const onPods = (pods: readonly AgentPod[]) => {
+      sources.set("http", pods);
+      checkpoint.touch();
+    };
+    const before = remembered.manifest?.url === url ? remembered.manifest.pods : [];
+    const get = (from: string, init: RequestInit) => fetch(from, init);
+    start("manifest URL", new ManifestUrl({ ...manifest, url, fetch: get, onPods, remembered: before }).run(stop));
   }
 }
 
@@ -134,7 +144,7 @@ function runApi(
   start: Start,
 ): void {
   const { config, clock, log, dirs, remembered, checkpoint } = base;
-  const { nodes, statuses, mirrors, services, objects } = parts;
+  const { nodes, statuses, mirrors, services } = parts;
   const call: Call = base.stop;
   const localPaths = new LocalPathVolumes({ root: dirs.localPath, client, nodeName: config.nodeName, log });
   const followed = {
@@ -158,11 +168,23 @@ function runApi(
   if (mirrors) start("mirrors", mirrors.run(call));
   services?.onEvent(() => checkpoint.touch());
   if (services) start("services", services.run(call));
+}
+
+/** What it needs to run the same pods after a boot with nobody in reach. A manifest folder is there then, too. */
+function runCheckpoint(
+  { config, checkpoint, stop }: AgentBase,
+  parts: AgentParts,
+  sources: PodSources,
+  start: Start,
+): void {
+  const { objects } = parts;
+  const url = config.manifestUrl;
   const collect = () => {
-    const pods = sources.fromApi();
+    const pods = sources.from("api");
     const needed = referencedBy([...pods, ...sources.statics()], objects.kept());
     objects.retain(needed);
-    return { pods: pods.map(slim), objects: [...needed] };
+    const manifest = url ? { manifest: { url, pods: sources.from("http") } } : {};
+    return { pods: pods.map(slim), objects: [...needed], ...manifest };
   };
-  start("checkpoint", checkpoint.run(collect, call));
+  start("checkpoint", checkpoint.run(collect, stop));
 }

@@ -14,6 +14,8 @@ import { isTokenOf, tokenKind } from "./kept-tokens.ts";
 export interface Remembered {
   readonly pods: readonly AgentPod[];
   readonly objects: readonly KubeObject[];
+  /** What a manifest URL had when it was last read. */
+  readonly manifest?: { readonly url: string; readonly pods: readonly AgentPod[] };
 }
 
 // Changes come in bursts; the last one counts.

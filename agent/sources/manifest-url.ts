@@ -1,4 +1,4 @@
-// Static pods from a URL, fetched every 20 seconds. While it cannot be fetched or read, the pods it had stay.
+// Static pods from a URL, fetched every 20 seconds. While it cannot be fetched or read, the pods it had stay, those of before a boot too.
 
 import type { Call } from "../../plugins/kit/call.ts";
 import { within } from "../../plugins/kit/call.ts";
@@ -16,6 +16,8 @@ export interface ManifestUrlOptions {
   readonly clock: Clock;
   readonly fetch: (url: string, init: { signal: AbortSignal; headers: Record<string, string> }) => Promise<Response>;
   readonly headers?: Readonly<Record<string, string>>;
+  /** What the URL had when it was last read. */
+  readonly remembered?: readonly AgentPod[];
   readonly onPods: (pods: readonly AgentPod[]) => void;
   readonly onTrouble: (message: string) => void;
 }
@@ -23,6 +25,7 @@ export interface ManifestUrlOptions {
 export class ManifestUrl {
   readonly #options: ManifestUrlOptions;
   #lastTrouble = "";
+  #hasTold = false;
 
   constructor(options: ManifestUrlOptions) {
     this.#options = options;
@@ -47,6 +50,7 @@ export class ManifestUrl {
       const troubles: string[] = [];
       const found = readManifest(text, url, "http", nodeName).map((pod) => ({ pod, where: url }));
       onPods(withoutNamesakes(found, (message) => void troubles.push(message)));
+      this.#hasTold = true;
       const [trouble = ""] = troubles;
       if (trouble && trouble !== this.#lastTrouble) onTrouble(trouble);
       this.#lastTrouble = trouble;
@@ -56,6 +60,10 @@ export class ManifestUrl {
         error instanceof Fault ? error.message : `Cannot read the manifest at ${url}: ${(error as Error).message}`;
       if (message !== this.#lastTrouble) onTrouble(message);
       this.#lastTrouble = message;
+      const { remembered = [] } = this.#options;
+      if (this.#hasTold || remembered.length === 0) return;
+      this.#hasTold = true;
+      onPods(remembered);
     }
   }
 }

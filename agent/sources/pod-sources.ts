@@ -57,9 +57,9 @@ export class PodSources {
     return [...this.#of("file").values(), ...this.#of("http").values()];
   }
 
-  /** Pods of the API, for the checkpoint. */
-  fromApi(): AgentPod[] {
-    return [...this.#of("api").values()];
+  /** Pods of one source, for the checkpoint. */
+  from(source: SourceName): AgentPod[] {
+    return [...this.#of(source).values()];
   }
 
   #of(source: SourceName): Map<string, AgentPod> {

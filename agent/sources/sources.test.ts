@@ -211,6 +211,27 @@ t.test("ManifestUrl keeps its pods while the server is away", async (t) => {
   t.match(troubles, ["Cannot read the manifest at http://x/: HTTP 503"]);
 });
 
+t.test("ManifestUrl tells what it remembers while the URL has never answered", async (t) => {
+  const told: string[][] = [];
+  let answer = () => new Response("", { status: 503 });
+  const url = new ManifestUrl({
+    url: "http://x/",
+    nodeName: "n",
+    clock: systemClock,
+    fetch: async () => answer(),
+    remembered: [testPod("old")],
+    onPods: (now) => told.push(now.map(({ metadata }) => metadata.name)),
+    onTrouble: () => {},
+  });
+  await url.read(uninterrupted);
+  await url.read(uninterrupted);
+  answer = () => new Response(manifest("u"));
+  await url.read(uninterrupted);
+  answer = () => new Response("", { status: 503 });
+  await url.read(uninterrupted);
+  t.same(told, [["old"], ["u-n"]]);
+});
+
 t.test("PodSources removes before it adds, and tells when all have told", async (t) => {
   const log: string[] = [];
   const sources = new PodSources({
