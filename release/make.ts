@@ -27,6 +27,7 @@ try {
   for (const arch of values.arch as Arch[]) {
     const name = `skiff-${version}-linux-${arch}`;
     const folder = join(scratch, name);
+    console.log(`${name}: collecting what goes in`);
     fillRelease({
       project,
       packages: values.packages,
@@ -36,8 +37,8 @@ try {
       folder,
     });
     const archive = join(out, `${name}.tar.gz`);
+    console.log(`${name}: packing ${megabytes(sizeOf(folder))}`);
     execFileSync("tar", ["-C", scratch, "--owner=0", "--group=0", "--sort=name", "-czf", archive, name]);
-    const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
     console.log(`${archive}: ${megabytes(statSync(archive).size)}, ${megabytes(sizeOf(folder))} unpacked`);
     if (arch === process.arch) console.log(`  skiff --version from it: ${timeToVersion(folder).toFixed(2)} s`);
   }
@@ -49,6 +50,10 @@ writeFileSync(
   join(out, "SHA256SUMS"),
   archives.map((file) => `${sha256(join(out, file))}  ${basename(file)}\n`).join(""),
 );
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}
 
 function sizeOf(folder: string): number {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());

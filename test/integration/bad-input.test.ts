@@ -63,6 +63,16 @@ t.test("wrong words on the command line", async (t) => {
       says: 'skiff: Settings name an unknown plugin "PodSecurty"; did you mean "PodSecurity"?',
     },
     {
+      name: "an unknown key among a built-in plugin's settings",
+      args: [
+        "server",
+        "--data-dir",
+        join(dir, "q"),
+        `--config=${file("sq.yaml", "plugin-settings: {sqlite: {flushSecond: 1}}")}`,
+      ],
+      says: /^skiff: Cannot configure plugin "store\/sqlite": unknown key "flushSecond" \(known: .*flushSeconds/,
+    },
+    {
       name: "no YAML",
       args: ["up", "--config", file("c.yaml", "a: [1\n")],
       says: new RegExp(`^skiff: Cannot read ${dir}/c.yaml: `),
