@@ -9,6 +9,7 @@ import { Fault } from "../../../plugins/kit/fault.ts";
 
 const maxDepth = 200;
 const maxNameBytes = 4000;
+const maxPartBytes = 255;
 const maxLinks = 40;
 
 export class LayerRoot {
@@ -26,6 +27,8 @@ export class LayerRoot {
     if (Buffer.byteLength(name) > maxNameBytes || name.includes("\0")) throw escape(name, "its name is not a path");
     const parts = name.split("/").filter((part) => part !== "" && part !== ".");
     if (parts.includes("..")) throw escape(name, 'its name has a ".." in it');
+    if (parts.some((part) => Buffer.byteLength(part) > maxPartBytes))
+      throw escape(name, `a part of its name is longer than ${maxPartBytes} bytes`);
     if (parts.length > maxDepth) throw escape(name, `it lies deeper than ${maxDepth} folders`);
     return parts;
   }

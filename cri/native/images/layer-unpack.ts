@@ -36,6 +36,9 @@ const charDevice = 0o020000;
 const fifo = 0o010000;
 const smallFileBytes = 64 * 1024;
 const latestTime = 2 ** 33;
+/** The last number of 32 bits means nobody. */
+const lastOwner = 2 ** 32 - 2;
+const maxTargetBytes = 4095;
 /** null, zero, full, random, urandom, tty, console, ptmx, tun, fuse: the nodes that honest base images carry. */
 const harmlessDevices = new Set(["1:3", "1:5", "1:7", "1:8", "1:9", "5:0", "5:1", "5:2", "10:200", "10:229"]);
 
@@ -51,6 +54,7 @@ export async function unpackLayer(
   let bytes = 0;
   for await (const entry of readTar(tar)) {
     call.signal.throwIfAborted();
+    checkFields(entry);
     if (++entries > limits.entries) {
       throw new Fault("invalid", `Cannot unpack image layer: it has more than ${limits.entries} entries`);
     }
@@ -65,6 +69,14 @@ export async function unpackLayer(
     if (realFolder(root.path, folder)) lutimesSync(root.absolute(folder), mtime, mtime);
   }
   return { entries, bytes, implied: root.impliedFolders() };
+}
+
+/** What the kernel would refuse without naming the entry. */
+function checkFields({ name, type, uid, gid, linkName }: TarEntry): void {
+  if (uid > lastOwner || gid > lastOwner) throw escape(name, `it has no owner that can be: ${uid}:${gid}`);
+  if (type !== "symlink") return;
+  if (linkName === "" || linkName.includes("\0") || Buffer.byteLength(linkName) > maxTargetBytes)
+    throw escape(name, "it is a link that has no place to lead to");
 }
 
 async function place(root: LayerRoot, entry: TarEntry, folderTimes: Map<string, number>): Promise<void> {
