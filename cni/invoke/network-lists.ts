@@ -73,7 +73,7 @@ const loopbackList: NetworkList = {
   plugins: [{ cniVersion: "1.0.0", name: "cni-loopback", type: "loopback" }],
 };
 
-/** The list in use: the first valid file by name, as every CNI runtime chooses. */
+/** The list in use: the first file by name, as every CNI runtime chooses. One that cannot be used is told of, not passed over. */
 function readNetworkList(confDir: string): NetworkList | undefined {
   let names: string[];
   try {

@@ -40,7 +40,8 @@ async function critestPasses(t: Test, socket: string): Promise<void> {
   let text = "";
   for (const stream of [critest.stdout, critest.stderr]) stream.on("data", (chunk) => (text += String(chunk)));
   const code = await new Promise((resolve) => critest.once("exit", resolve));
-  t.equal(code, 0, text.slice(text.indexOf("Summarizing")));
+  const failures = text.match(/\[FAILED\] .*(?:\n(?!---).*){0,12}/g) ?? [];
+  t.equal(code, 0, `critest\n${failures.join("\n")}\n${text.slice(text.indexOf("Summarizing"))}`);
   t.comment(/^Ran .*\n.*Passed.*$/m.exec(text)?.[0] ?? text.slice(-2000));
 }
 

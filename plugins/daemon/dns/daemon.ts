@@ -1,6 +1,5 @@
 // The dns daemon: keeps the zone in step with services and endpoint slices and serves it on the cluster DNS addresses of this node.
 
-import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import type { Call } from "../../kit/call.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -13,8 +12,8 @@ import { addAddress, deleteAddress } from "../../kit/net/routes.ts";
 import type { NodeContext } from "../../kit/node-context.ts";
 import { resources } from "../../kit/objects/resources.ts";
 import type { EndpointSlice, Service } from "../../kit/objects/types.ts";
-import { recordType } from "./codec.ts";
 import { Forwarder, type Upstream } from "./forward.ts";
+import { LoopGuard } from "./loop-guard.ts";
 import { entryOf, ServiceRecords } from "./records.ts";
 import { upstreamsOf } from "./resolv-conf.ts";
 import { type RunningDns, serveDns } from "./server.ts";
@@ -59,24 +58,24 @@ async function run({ node, settings, clock, log }: DnsDaemonOptions, call: Call)
   const follow = followServices(node, records);
   const servers: RunningDns[] = [];
   try {
-    let isLooping = false;
     const ours = new Set(node.clusterDns);
     const configured = settings.upstreams?.map((address): Upstream => ({ address, port: 53 }));
     const listed = configured
       ? () => configured
       : upstreamsOf(settings.resolvConf ?? "/etc/resolv.conf", (address) => ours.has(address));
-    const forwarder = new Forwarder({ clock, upstreams: () => (isLooping ? [] : listed()) });
-    const loopName = `${randomBytes(8).toString("hex")}.skiff-loop-probe`;
-    const onLoop = () => {
-      if (!isLooping)
-        log.warn({}, "the node's name servers lead back to cluster DNS; names outside the cluster are not resolved");
-      isLooping = true;
-    };
+    // Only whether a probe comes back matters, not what the answer is.
+    const loopGuard: LoopGuard = new LoopGuard({
+      listed,
+      ask: (question, query) => void forwarder.ask(question, query, call).catch(() => {}),
+      log,
+    });
+    const forwarder = new Forwarder({ clock, upstreams: () => loopGuard.upstreams() });
     const zone = new Zone(node.clusterDomain, records);
-    const serving = { zone, forwarder, log, loopName, onLoop, isMulticastEnabled: settings.multicast ?? false };
+    const serving = { zone, forwarder, log, loopGuard, isMulticastEnabled: settings.multicast ?? false };
     for (const address of node.clusterDns)
       servers.push(await serveDns(serving, { address, port: settings.port ?? 53 }, call));
-    probeLoop(forwarder, loopName, call);
+    // From the start, not with the first question only.
+    loopGuard.upstreams();
     await new Promise<void>((resolve) => {
       if (call.signal.aborted) resolve();
       call.signal.addEventListener("abort", () => resolve(), { once: true });
@@ -114,16 +113,6 @@ export function followServices(node: Pick<NodeContext, "informer">, records: Ser
   return () => {
     for (const end of ends) end();
   };
-}
-
-/** Asks upstream for a name that nobody else knows: if the question arrives here, there is a loop. */
-function probeLoop(forwarder: Forwarder, name: string, call: Call): void {
-  const labels = name.split(".").flatMap((label) => [Buffer.from([label.length]), Buffer.from(label)]);
-  const raw = Buffer.concat([...labels, Buffer.from([0, 0, recordType.A, 0, 1])]);
-  const query = Buffer.concat([Buffer.from([0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]), raw]);
-  const question = { id: 0, isRecursionDesired: true, name, type: recordType.A, class: 1, raw, edns: undefined };
-  // Only whether the question comes back matters, not what the answer is.
-  forwarder.ask(question, query, call).catch(() => {});
 }
 
 function hostPrefix(ip: string) {

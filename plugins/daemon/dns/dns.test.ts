@@ -9,10 +9,12 @@ import type { InformerEvent } from "../../kit/informer.ts";
 import { noLog } from "../../kit/log.ts";
 import type { ResourceRef } from "../../kit/objects/resources.ts";
 import type { EndpointSlice, Service } from "../../kit/objects/types.ts";
+import { until } from "../../../test/harness/until.ts";
 import { AnswerCache } from "./answer-cache.ts";
 import { readQuestion } from "./codec.ts";
 import { followServices } from "./daemon.ts";
 import { Forwarder, type Upstream } from "./forward.ts";
+import { LoopGuard } from "./loop-guard.ts";
 import { entryOf, ServiceRecords } from "./records.ts";
 import { parseNameservers } from "./resolv-conf.ts";
 import { answerQuery, type DnsServerOptions, serveDns } from "./server.ts";
@@ -335,11 +337,35 @@ t.test("an answer that is kept suits whoever asks: by the spelling of the name, 
   t.equal(server.asked.length, 2, "the second was answered from memory");
 });
 
-t.test("a question that comes back through upstream is noticed", async (t) => {
-  let loops = 0;
-  const options = { ...optionsWith(), loopName: "x.skiff-loop-probe", onLoop: () => loops++ };
-  t.equal((await query(options, "x.skiff-loop-probe", "A")).rcode, "REFUSED");
-  t.equal(loops, 1);
+t.test("name servers that lead back here are not asked, until they are others", async (t) => {
+  let listed: readonly Upstream[] = [];
+  let probes = 0;
+  const loopGuard: LoopGuard = new LoopGuard({
+    listed: () => listed,
+    ask: (question, packet) => {
+      probes++;
+      void forwarder.ask(question, packet, uninterrupted).catch(() => {});
+    },
+    log: noLog,
+  });
+  const forwarder = new Forwarder({ clock: systemClock, upstreams: () => loopGuard.upstreams(), timeoutMs: 1000 });
+  const options = { ...optionsWith(), forwarder, loopGuard };
+  const server = await serveDns(options, { address: "127.0.0.1", port: 0 }, uninterrupted);
+  t.teardown(() => server.close());
+  t.equal((await query(options, "a.example", "A")).rcode, "SERVFAIL", "nobody to ask");
+  t.equal(probes, 0);
+
+  listed = [{ address: "127.0.0.1", port: server.port }];
+  loopGuard.upstreams();
+  await until("the loop to be noticed", () => loopGuard.upstreams().length === 0);
+  t.equal((await query(options, "a.example", "A")).rcode, "SERVFAIL");
+  t.equal(probes, 1, "one probe for the list");
+
+  const other = await upstream(t, (name) => ({ answers: [{ type: "A", name, ttl: 60, data: "192.0.2.7" }] }));
+  listed = [other.at];
+  t.same(shown(await query(options, "b.example", "A")), ["A 192.0.2.7"]);
+  t.equal(probes, 2);
+  t.notOk(loopGuard.notices("b.example"));
 });
 
 t.test("the cache counts down and forgets", async (t) => {

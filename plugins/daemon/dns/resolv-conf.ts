@@ -18,10 +18,12 @@ export function parseNameservers(text: string): string[] {
     .filter((address) => tryAddress(address.replace(/%.*$/, "")));
 }
 
-/** The upstreams of a file, never ourselves; the file is looked at again when it was written. */
+const none: readonly Upstream[] = [];
+
+/** The upstreams of a file, never ourselves: the same array until the file is written, when it is looked at again. */
 export function upstreamsOf(path: string, isOurs: (address: string) => boolean): () => readonly Upstream[] {
   let seen = "";
-  let upstreams: readonly Upstream[] = [];
+  let upstreams = none;
   return () => {
     try {
       const { mtimeMs, size } = statSync(path);
@@ -34,7 +36,7 @@ export function upstreamsOf(path: string, isOurs: (address: string) => boolean):
       }
     } catch {
       // No file, no upstreams: only the cluster's own names are answered.
-      upstreams = [];
+      upstreams = none;
       seen = "";
     }
     return upstreams;

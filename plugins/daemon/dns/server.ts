@@ -15,6 +15,7 @@ import {
   writeError,
 } from "./codec.ts";
 import type { Forwarder } from "./forward.ts";
+import type { LoopGuard } from "./loop-guard.ts";
 import type { Zone } from "./zone.ts";
 
 export interface DnsServerOptions {
@@ -23,9 +24,8 @@ export interface DnsServerOptions {
   readonly log: Log;
   /** Answers `.local` by asking the link. */
   readonly isMulticastEnabled?: boolean;
-  /** A question with this name came round through an upstream: there is a loop. */
-  readonly loopName?: string;
-  readonly onLoop?: () => void;
+  /** Told of every name that is asked for, since it may be its own that came round. */
+  readonly loopGuard?: Pick<LoopGuard, "notices">;
 }
 
 const smallestUdp = 512;
@@ -56,10 +56,8 @@ export async function answerQuery(
   const limit =
     transport === "tcp" ? largestTcp : Math.min(largestUdp, Math.max(smallestUdp, question.edns?.size ?? smallestUdp));
   if (question.edns && question.edns.version > 0) return badVersion(question);
-  if (options.loopName && question.name === options.loopName) {
-    options.onLoop?.();
+  if (options.loopGuard?.notices(question.name))
     return writeAnswer(question, { ...failure, code: responseCode.refused }, limit);
-  }
   const own = question.class === 1 || question.class === 255 ? options.zone.answer(question) : undefined;
   try {
     if (own?.external !== undefined && (question.type === recordType.A || question.type === recordType.AAAA))
