@@ -9,6 +9,7 @@ import { run } from "../kit/platform/process.ts";
 export interface FormatAndMount {
   readonly device: string;
   readonly path: string;
+  /** Whatever is there, or ext4, when empty. */
   readonly fsType: string;
   readonly options: readonly string[];
   readonly readOnly: boolean;
@@ -20,9 +21,11 @@ const mountMs = 60_000;
 const nothingFound = 2;
 
 export async function formatAndMount(wish: FormatAndMount, call: Call): Promise<void> {
-  const { device, path, fsType } = wish;
+  const { device, path } = wish;
   if (isMountPoint(path)) return;
   const found = await contentOf(device, call);
+  const isFileSystem = found !== undefined && /^\S+$/.test(found);
+  const fsType = wish.fsType || (isFileSystem ? found : "ext4");
   if (found === undefined) {
     if (wish.readOnly) throw new Fault("invalid", `Cannot mount ${device} read-only: it holds no file system`);
     await format(device, fsType, call);
