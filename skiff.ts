@@ -29,7 +29,7 @@ const everywhere: Setting[] = [
 ];
 const plugged: Setting[] = [
   { name: "plugins", type: "list", value: "file", help: "your own plugins: files or package names" },
-  { name: "plugin-settings", type: "mapping", help: "settings by plugin name (config file only)" },
+  { name: "plugin-settings", type: "mapping", help: "settings by plugin name: { dns: { upstreams: [9.9.9.9] } }" },
 ];
 /** Facts of the box that a control plane without a node needs, too. */
 const nodeFacts = agentSettings.filter(({ name }) => ["node-ip", "cluster-dns", "cluster-domain"].includes(name));

@@ -52,6 +52,7 @@ export async function runCommandLine(
       .command(command.words ? `${command.name} ${command.words}` : command.name)
       .description(command.help);
     for (const setting of command.settings) addFlag(sub, setting, command.words !== undefined);
+    sub.addHelpText("after", fileHelp(command.settings));
     sub.exitOverride().action(async (...given: unknown[]) => {
       const flags = sub.opts<Record<string, unknown>>();
       const named = Object.fromEntries(command.settings.map(({ name }) => [name, flags[camel(name)]]));
@@ -105,11 +106,25 @@ function addFlag(command: CommandParser, setting: Setting, isBare: boolean): voi
   const flag =
     short +
     (setting.type === "switch" ? `--${setting.name} [true|false]` : `--${setting.name} <${setting.value ?? "value"}>`);
-  const shown =
-    setting.default === undefined || setting.default === false ? "" : ` (default: ${String(setting.default)})`;
+  const help = `${setting.help}${choicesOf(setting)}${defaultOf(setting)}`;
   if (setting.type === "list")
-    command.option(flag, setting.help, (value: string, all: string[] | undefined) => [...(all ?? []), value]);
-  else command.option(flag, `${setting.help}${shown}`);
+    command.option(flag, help, (value: string, all: string[] | undefined) => [...(all ?? []), value]);
+  else command.option(flag, help);
+}
+
+function choicesOf({ choices }: Setting): string {
+  return choices ? ` (${choices.join(", ")})` : "";
+}
+
+function defaultOf({ default: value }: Setting): string {
+  return value === undefined || value === false || String(value) === "" ? "" : ` (default: ${String(value)})`;
+}
+
+/** What can only be said in the config file, where there is such. */
+function fileHelp(settings: readonly Setting[]): string {
+  const mappings = settings.filter(({ type }) => type === "mapping");
+  if (mappings.length === 0) return "";
+  return ["", "In the config file only:", ...mappings.map(({ name, help }) => `  ${name}: ${help}`)].join("\n");
 }
 
 /** Every settings and usage error is one line; a stack is shown only where debug logs were asked for. */

@@ -9,12 +9,23 @@ import t from "tap";
 const project = join(import.meta.dirname, "../..");
 const read = (path: string) => readFileSync(join(project, path), "utf8");
 
-t.test("docs/reference.md is what `skiff reference` prints", async (t) => {
+function skiff(...args: string[]): Promise<{ stdout: string }> {
   const runtime = process.versions["deno"] ? ["run", "-A", "--quiet"] : ["--disable-warning=ExperimentalWarning"];
-  const { stdout } = await promisify(execFile)(process.execPath, [...runtime, "skiff.ts", "reference"], {
-    cwd: project,
-  });
+  return promisify(execFile)(process.execPath, [...runtime, "skiff.ts", ...args], { cwd: project });
+}
+
+t.test("docs/reference.md is what `skiff reference` prints", async (t) => {
+  const { stdout } = await skiff("reference");
   t.equal(read("docs/reference.md"), stdout, "to bring it up to date: node skiff.ts reference > docs/reference.md");
+});
+
+t.test("`skiff up --help` tells every setting, and what it may be", async (t) => {
+  const { stdout } = await skiff("up", "--help");
+  const rows = [...read("docs/reference.md").matchAll(/^\| `(?:-\w, )?(?:--)?([\w-]+)[^|]*\| [^|]* \| ✓ \|.*$/gm)];
+  t.ok(rows.length > 60, `${rows.length} settings`);
+  for (const [, name = ""] of rows) t.match(stdout, new RegExp(`^  (--${name}[ ,]|${name}: )`, "m"), name);
+  t.match(stdout, /--cpu-manager-policy .*\(none, static\) \(default: none\)/);
+  t.notMatch(stdout, /\(default: \)/);
 });
 
 t.test("links between documents lead to files and headings that are there", async (t) => {
