@@ -49,6 +49,7 @@ export interface ReplicaSet {
     readonly readyReplicas?: number;
     readonly availableReplicas?: number;
     readonly observedGeneration?: number;
+    readonly conditions?: readonly (Pick<DeploymentCondition, "type" | "status"> & Partial<DeploymentCondition>)[];
   };
 }
 

@@ -117,6 +117,56 @@ t.test("deploymentController() shows what a quota refuses, and goes on when ther
   await room.until(resources.deployments, "web", settled(2));
 });
 
+t.test("deploymentController() gives up on pods that never come, and says why, as it does for a set", async (t) => {
+  const clock = new FakeClock(Date.now());
+  const refused = { pods: "exceeded quota: small", replicasets: "" };
+  const room = await controllerRoom(t, names, {
+    clock,
+    answer: ({ method, url }) => {
+      const message = Object.entries(refused).find(([plural]) => url.endsWith(`/${plural}`))?.[1];
+      if (method !== "POST" || !message) return undefined;
+      return Response.json(
+        { kind: "Status", status: "Failure", reason: "Forbidden", message, code: 403 },
+        { status: 403 },
+      );
+    },
+  });
+  await room.create(resources.deployments, deployment(2, { progressDeadlineSeconds: 60 }));
+  const failed = await room.until(resources.deployments, "web", (one) => condition(one, "ReplicaFailure"));
+  t.match(condition(failed, "ReplicaFailure"), { status: "True", reason: "FailedCreate", message: refused.pods });
+  const [set] = room.list(resources.replicasets);
+  t.match(condition(failed, "Progressing"), {
+    status: "True",
+    reason: "NewReplicaSetCreated",
+    message: `Created new replica set "${set.metadata.name}"`,
+  });
+  const late = await until("the rollout to be given up", async () => {
+    await clock.advance(10_000);
+    const now = room.get(resources.deployments, "web");
+    return condition(now, "Progressing")?.status === "False" && now;
+  });
+  t.match(condition(late, "Progressing"), { reason: "ProgressDeadlineExceeded" });
+  refused.pods = "";
+  const done = await until("the pods to come", async () => {
+    await clock.advance(60_000);
+    const now = room.get(resources.deployments, "web");
+    return settled(2)(now) && now;
+  });
+  t.notOk(condition(done, "ReplicaFailure"), "what is no more is not told");
+  refused.replicasets = "exceeded quota: sets";
+  await room.patch(resources.deployments, "web", version("two"));
+  const stuck = await room.until(
+    resources.deployments,
+    "web",
+    (one) => condition(one, "Progressing")?.reason === "ReplicaSetCreateError",
+  );
+  t.match(condition(stuck, "Progressing"), {
+    status: "False",
+    message: /^Failed to create new replica set "web-[a-z0-9]+": exceeded quota: sets$/,
+  });
+  t.match((await room.untilEvent("ReplicaSetCreateError")).type, "Warning");
+});
+
 t.test("deploymentController() goes on from the revision of a set that it adopts, however large", async (t) => {
   const room = await controllerRoom(t, names);
   const revision = "deployment.kubernetes.io/revision";

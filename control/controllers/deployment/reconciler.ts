@@ -8,6 +8,7 @@ import { labelSelectorOf } from "../../../plugins/kit/selector.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { controllerOf, keyOf, splitKey } from "../../manager/owners.ts";
 import { claim } from "../pods/claim.ts";
+import { isNamespaceGoing } from "../pods/pod-control.ts";
 import { isActive } from "../pods/pod-facts.ts";
 import { isTerminal } from "../../../plugins/kit/pod-requests.ts";
 import { isRolling, revisionOf } from "./limits.ts";
@@ -108,11 +109,26 @@ export const deploymentController: ControllerFactory = (context) => {
     leaving: number,
     call: Call,
   ): Promise<ReplicaSet | undefined> {
-    const made = await control.create(deployment, oldSets, leaving, call);
+    const made = await control.create(deployment, oldSets, leaving, call).catch(async (error: unknown) => {
+      await tellRefusal(deployment, error, call);
+      throw error;
+    });
     if (made !== "collision") return made;
     const collisionCount = (deployment.status?.collisionCount ?? 0) + 1;
     await writeStatus(deployment, { ...deployment.status, collisionCount }, call);
     return undefined;
+  }
+
+  /** Nothing will come of it while the set itself cannot be made. In a namespace that is going nobody needs to know. */
+  async function tellRefusal(deployment: Deployment, error: unknown, call: Call): Promise<void> {
+    if (!isFault(error) || isNamespaceGoing(error)) return;
+    const reason = "ReplicaSetCreateError";
+    const message = `Failed to create new replica set ${JSON.stringify(control.nameFor(deployment))}: ${error.message}`;
+    context.events.event({ ...deploymentType, ...deployment }, "Warning", reason, message);
+    if (!hasDeadline(deployment)) return;
+    const condition = { type: "Progressing", status: "False", reason, message };
+    const conditions = setCondition(deployment.status?.conditions ?? [], condition, clock.now());
+    await writeStatus(deployment, { ...deployment.status, conditions }, call);
   }
 
   async function setRevision(deployment: Deployment, revision: bigint, call: Call): Promise<void> {
@@ -184,7 +200,8 @@ export const deploymentController: ControllerFactory = (context) => {
         { client, resource: resources.replicasets, owner: deployment, ownerType: deploymentType, selector },
         call,
       );
-      let newSet = findOfTemplate(deployment.spec.template, mine);
+      const known = findOfTemplate(deployment.spec.template, mine);
+      let newSet = known;
       const oldSets = mine.filter((set) => set !== newSet);
       if (!deployment.metadata.deletionTimestamp) {
         const leaving = leavingPods(mine, namespace);
@@ -196,8 +213,12 @@ export const deploymentController: ControllerFactory = (context) => {
         }
       }
       const fresh = (set: ReplicaSet) => replicaSets.get(namespace, set.metadata.name ?? "") ?? set;
-      const newest = newSet && fresh(newSet);
-      const status = withPause(deployment, computeStatus(deployment, newest, oldSets.map(fresh), clock.now()));
+      const sets = {
+        newest: newSet && fresh(newSet),
+        isMade: newSet !== undefined && known === undefined,
+        old: oldSets.map(fresh),
+      };
+      const status = withPause(deployment, computeStatus(deployment, sets, clock.now()));
       await writeStatus(deployment, status, call);
       if (isComplete(deployment, status)) await control.cleanUp(deployment, oldSets.map(fresh), call);
       return msUntilDeadline(deployment, status, clock.now());

@@ -24,6 +24,11 @@ export class ReplicaSets {
     this.#context = context;
   }
 
+  /** What the set of the deployment's template is called. */
+  nameFor({ metadata, spec, status }: Deployment): string {
+    return `${metadata.name}-${templateHash(spec.template, status?.collisionCount)}`;
+  }
+
   /** Makes the set of the deployment's template. `collision` when the name is taken by a set of another template. */
   async create(
     deployment: Deployment,

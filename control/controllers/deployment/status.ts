@@ -1,4 +1,4 @@
-// A deployment's status: counts and the conditions Available and Progressing, pure.
+// A deployment's status: counts and the conditions Available, Progressing and ReplicaFailure, pure.
 
 import {
   availableOf,
@@ -13,12 +13,15 @@ import { rolloutLimits } from "./limits.ts";
 
 const noDeadline = 2_147_483_647;
 
-export function computeStatus(
-  deployment: Deployment,
-  newSet: ReplicaSet | undefined,
-  oldSets: readonly ReplicaSet[],
-  now: number,
-): DeploymentStatus {
+/** The sets of a deployment; `isMade` when the newest was made just now. */
+export interface Sets {
+  readonly newest: ReplicaSet | undefined;
+  readonly isMade?: boolean;
+  readonly old: readonly ReplicaSet[];
+}
+
+export function computeStatus(deployment: Deployment, sets: Sets, now: number): DeploymentStatus {
+  const { newest: newSet, old: oldSets } = sets;
   const all = newSet ? [...oldSets, newSet] : [...oldSets];
   const available = sum(all, availableOf);
   const total = sum(all, replicasOf);
@@ -53,7 +56,8 @@ export function computeStatus(
         },
     now,
   );
-  return { ...base, conditions: withProgress(deployment, base, newSet, conditions, now) };
+  const begun = withBeginning(deployment, sets, conditions, now);
+  return { ...base, conditions: withFailure(sets, withProgress(deployment, base, newSet, begun, now)) };
 }
 
 export function isComplete(deployment: Deployment, status: DeploymentStatus): boolean {
@@ -68,6 +72,35 @@ export function isComplete(deployment: Deployment, status: DeploymentStatus): bo
 
 export function hasDeadline(deployment: Deployment): boolean {
   return (deployment.spec.progressDeadlineSeconds ?? noDeadline) !== noDeadline;
+}
+
+/** The deadline begins with the set, also where no pod of it ever comes. Without a deadline nobody is told of progress. */
+function withBeginning(
+  deployment: Deployment,
+  { newest, isMade = false }: Sets,
+  conditions: DeploymentCondition[],
+  now: number,
+): DeploymentCondition[] {
+  if (!hasDeadline(deployment)) return conditions.filter((condition) => condition.type !== "Progressing");
+  if (!newest || (!isMade && conditions.some((condition) => condition.type === "Progressing"))) return conditions;
+  const name = JSON.stringify(newest.metadata.name);
+  const next = isMade
+    ? { reason: "NewReplicaSetCreated", message: `Created new replica set ${name}` }
+    : { reason: "FoundNewReplicaSet", message: `Found new replica set ${name}` };
+  return setCondition(conditions, { type: "Progressing", status: "True", ...next }, now);
+}
+
+/** What keeps a set from making its pods, the newest one first, is told of the deployment too. */
+function withFailure({ newest, old }: Sets, conditions: DeploymentCondition[]): DeploymentCondition[] {
+  const others = conditions.filter((condition) => condition.type !== "ReplicaFailure");
+  const [failure] = [newest, ...old].flatMap((set) =>
+    (set?.status?.conditions ?? []).filter((condition) => condition.type === "ReplicaFailure"),
+  );
+  if (!failure) return others;
+  const { type, status, reason = "", message = "", lastTransitionTime = "" } = failure;
+  const known = conditions.find((condition) => condition.type === type);
+  if (known?.status === status && known.reason === reason) return conditions;
+  return [...others, { type, status, reason, message, lastUpdateTime: lastTransitionTime, lastTransitionTime }];
 }
 
 function withProgress(
