@@ -227,21 +227,3 @@ t.test("it is told of nodes that come and go", async (t) => {
   });
   t.match(told("RemovingNode"), { message: "Node a event: Removing Node a from Controller", involvedObject: { uid } });
 });
-
-t.test("podGarbageCollector() removes what no node will", async (t) => {
-  const clock = new FakeClock(Date.now());
-  const room = await controllerRoom(t, ["pod-garbage-collector"], { clock, kubelet: false });
-  await room.create(resources.pods, { ...podTemplate({}, { nodeName: "vanished" }), metadata: { name: "orphan" } });
-  await room.create(resources.pods, { ...podTemplate({}, { nodeName: "node" }), metadata: { name: "fine" } });
-  await room.create(resources.pods, {
-    ...podTemplate({}, {}),
-    metadata: { name: "waiting", finalizers: ["x.example/y"] },
-  });
-  await room.delete(resources.pods, "waiting");
-  await room.until(resources.pods, "waiting", ({ status }) => status.phase === "Failed");
-  await clock.advance(30_000);
-  t.ok(room.get(resources.pods, "orphan"), "the node may be on its way");
-  await clock.advance(40_000);
-  await room.until(resources.namespaces, "default", () => !room.get(resources.pods, "orphan"));
-  t.ok(room.get(resources.pods, "fine"));
-});

@@ -21,11 +21,13 @@ export const podGarbageCollector: ControllerFactory = ({ client, informers, cloc
   const missing = new Map<string, number>();
   let isUnderWay = false;
 
-  async function remove(pod: Pod, why: string, call: Call): Promise<void> {
+  /** Only the loss of its node is a disruption that a job may forgive. */
+  async function remove(pod: Pod, why: string, call: Call, isDisrupted = false): Promise<void> {
     const { namespace = "", name = "", uid = "" } = pod.metadata;
     log.info({ pod: `${namespace}/${name}`, why }, "removing a pod that nobody else will");
     // A pod that nobody runs any more has failed, whatever it last said.
-    await disrupt(client, pod, { reason: "DeletionByPodGC", message: `PodGC: ${why}` }, clock.now(), call, "Failed");
+    const cause = isDisrupted ? { reason: "DeletionByPodGC", message: `PodGC: ${why}` } : undefined;
+    await disrupt(client, pod, cause, clock.now(), call, "Failed");
     try {
       await client.delete(resources.pods, { namespace, name }, call, { gracePeriodSeconds: 0, preconditions: { uid } });
     } catch (error) {
@@ -73,7 +75,7 @@ export const podGarbageCollector: ControllerFactory = ({ client, informers, cloc
       );
       for (const name of missing.keys()) if (!lost.has(name)) missing.delete(name);
       for (const [name, some] of lost)
-        if (await isGone(name, call)) for (const pod of some) await remove(pod, "node no longer exists", call);
+        if (await isGone(name, call)) for (const pod of some) await remove(pod, "node no longer exists", call, true);
       return isUnderWay ? everyMs : undefined;
     },
   };

@@ -1,4 +1,4 @@
-// Says on a pod why it is about to be taken away, so that jobs can tell a disruption from a failure.
+// Says on a pod why it is about to be taken away, so that jobs can tell a disruption from a failure; or only that it failed.
 
 import type { Call } from "../../../plugins/kit/call.ts";
 import type { ApiClient } from "../../../plugins/kit/client/api-client.ts";
@@ -11,7 +11,7 @@ import { timestamp } from "../../manager/conditions.ts";
 export async function disrupt(
   client: ApiClient,
   pod: Pod,
-  why: { readonly reason: string; readonly message: string },
+  why: { readonly reason: string; readonly message: string } | undefined,
   now: number,
   call: Call,
   phase?: PodStatus["phase"],
@@ -20,7 +20,7 @@ export async function disrupt(
   if (isTerminal(pod) || (isMarked && phase === undefined)) return;
   const { namespace = "", name = "", uid } = pod.metadata;
   const condition = { type: "DisruptionTarget", status: "True", ...why, lastTransitionTime: timestamp(now) };
-  const status = { conditions: [condition], ...(phase ? { phase } : {}) };
+  const status = { ...(why ? { conditions: [condition] } : {}), ...(phase ? { phase } : {}) };
   const body = { metadata: { uid }, status };
   try {
     await client.patch(resources.pods, { namespace, name, subresource: "status" }, { type: "strategic", body }, call);
