@@ -44,9 +44,7 @@ export class ManifestUrl {
       const headers = { ...this.#options.headers };
       const response = await this.#options.fetch(url, { signal: within(10_000, call).signal, headers });
       if (!response.ok) throw new Fault("unavailable", `Cannot read the manifest at ${url}: HTTP ${response.status}`);
-      const text = await response.text();
-      if (text.length > longestBytes)
-        throw new Fault("invalid", `Cannot read the manifest at ${url}: it is longer than 10 MiB`);
+      const text = await textOf(response, url);
       const troubles: string[] = [];
       const found = readManifest(text, url, "http", nodeName).map((pod) => ({ pod, where: url }));
       onPods(withoutNamesakes(found, (message) => void troubles.push(message)));
@@ -66,4 +64,17 @@ export class ManifestUrl {
       onPods(remembered);
     }
   }
+}
+
+/** Whoever serves it may be broken: no more is read than may be used. */
+async function textOf(response: Response, url: string): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of response.body ?? []) {
+    length += piece.length;
+    if (length > longestBytes)
+      throw new Fault("invalid", `Cannot read the manifest at ${url}: it is longer than 10 MiB`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString("utf8");
 }

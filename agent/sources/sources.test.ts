@@ -209,6 +209,17 @@ t.test("ManifestUrl keeps its pods while the server is away", async (t) => {
   await url.read(uninterrupted);
   t.equal(pods.length, 1);
   t.match(troubles, ["Cannot read the manifest at http://x/: HTTP 503"]);
+  let given = 0;
+  const endless = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      given++;
+      controller.enqueue(new Uint8Array(1 << 20));
+    },
+  });
+  answer = () => new Response(endless);
+  await url.read(uninterrupted);
+  t.equal(troubles.at(-1), "Cannot read the manifest at http://x/: it is longer than 10 MiB");
+  t.ok(given < 20, "no more is read than that");
 });
 
 t.test("ManifestUrl tells what it remembers while the URL has never answered", async (t) => {
