@@ -119,3 +119,27 @@ t.test("close() ends every watch", async (t) => {
   await api.close();
   t.equal(await end, undefined);
 });
+
+t.test("watch() ends for a client that does not read, before much of it is kept, and for nobody else", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const fetch = api.server.fetchAs(admin);
+  const slow = await fetch(new Request(`http://api${configMaps}?watch=true`));
+  const unread = (slow.body as ReadableStream<Uint8Array>).getReader();
+  const reading = await watch(api, "");
+  const made = await api.ask("POST", configMaps, { metadata: { name: "a" } });
+  t.equal((await reading.next()).type, "ADDED");
+  const changes = 20;
+  for (let change = 0; change < changes; change++) {
+    const data = { text: String(change % 10).repeat(900_000) };
+    const written = await api.ask("PUT", `${configMaps}/a`, {
+      metadata: { name: "a", uid: made.body.metadata.uid },
+      data,
+    });
+    t.equal((await reading.next()).object.metadata.resourceVersion, written.body.metadata.resourceVersion);
+  }
+  let bytes = 0;
+  for (let step = await unread.read(); !step.done; step = await unread.read()) bytes += step.value.byteLength;
+  t.ok(bytes < 10 << 20, `${bytes} of ${changes * 900_000} bytes were kept`);
+  await reading.stop();
+});
