@@ -28,7 +28,8 @@ export function writerOf(nodes: readonly Node[]): string | undefined {
 export function wantedIngress(service: Service, nodes: readonly Node[]): { ip: string }[] | undefined {
   const { type, loadBalancerClass, ipFamilies } = service.spec ?? {};
   if (loadBalancerClass !== undefined && loadBalancerClass !== nodeLoadBalancerClass) return undefined;
-  if (type !== "LoadBalancer") return undefined;
+  // A service that was a load balancer, and is none any more, has no address of one.
+  if (type !== "LoadBalancer") return service.status?.loadBalancer?.ingress?.length ? [] : undefined;
   const isWanted = (ip: string) => !ipFamilies?.length || ipFamilies.includes(ip.includes(":") ? "IPv6" : "IPv4");
   const ips = nodes
     .filter(

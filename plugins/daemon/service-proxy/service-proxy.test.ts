@@ -5,7 +5,7 @@ import type { EndpointSlice, Service } from "../../kit/objects/types.ts";
 import type { Nft } from "../../kit/net/nft.ts";
 import { chooseEndpoints } from "./endpoints.ts";
 import { ServiceProxy } from "./proxy.ts";
-import { wantedIngress, writerOf } from "./publish.ts";
+import { isSameIngress, wantedIngress, writerOf } from "./publish.ts";
 import { planService } from "./rules.ts";
 import { viewService } from "./service-view.ts";
 import { staleFlows } from "./stale-flows.ts";
@@ -234,4 +234,7 @@ t.test("wantedIngress() shows the ready nodes' addresses, written by one of them
   t.same(wantedIngress(service({ type: "LoadBalancer" }), nodes), [{ ip: "192.0.2.2" }, { ip: "192.0.2.3" }]);
   t.equal(wantedIngress(service({ type: "LoadBalancer", loadBalancerClass: "x" }), nodes), undefined);
   t.equal(wantedIngress(service({}), nodes), undefined);
+  const formerly = { ...service({}), status: { loadBalancer: { ingress: [{ ip: "192.0.2.2" }] } } };
+  t.same(wantedIngress(formerly, nodes), [], "what is no load balancer any more has no address of one");
+  t.notOk(isSameIngress(formerly, []));
 });
