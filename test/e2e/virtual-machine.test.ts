@@ -1,6 +1,6 @@
 // Skiff on the kernel and the system that its users have: a whole Debian machine with cgroup v2, AppArmor and systemd, an
-// installation there, limits that the kernel keeps, profiles that it enforces, VLANs, a reboot, power that is pulled while it
-// writes, and an uninstall.
+// installation there, limits that the kernel keeps, profiles that it enforces, VLANs, volumes of an NFS server and an iSCSI target,
+// a reboot, power that is pulled while it writes, and an uninstall.
 
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -43,6 +43,33 @@ const sleeps = "sleep 100000 & wait";
 const profile = (appArmorProfile: object) => ({ container: { securityContext: { appArmorProfile } } });
 const tellProfile = `cat /proc/self/attr/current; ${sleeps}`;
 const ownProfile = "profile skiff-test flags=(attach_disconnected) { file, signal, deny /etc/hostname r, }";
+
+/** An NFS share, and an iSCSI disk that wants a password. */
+const storageServers = `set -e
+systemctl start nfs-server tgt
+mkdir -p /srv/share && chmod 777 /srv/share && echo from the server >/srv/share/note
+exportfs -o rw,no_root_squash,insecure,fsid=1 127.0.0.1:/srv/share
+truncate -s 64M /srv/disk.img
+tgt() { tgtadm --lld iscsi --mode "$@"; }
+tgt target --op new --tid 1 -T iqn.2026-11.test:disk
+tgt logicalunit --op new --tid 1 --lun 1 -b /srv/disk.img
+tgt account --op new --user me --password a-long-password
+tgt account --op bind --tid 1 --user me
+tgt target --op bind --tid 1 -I ALL`;
+/** Nothing is refused: it is as if the server had no power. */
+const cutShare = `nft -f - <<END
+add table inet cut
+add chain inet cut in { type filter hook input priority 0; }
+add rule inet cut in tcp dport 2049 drop
+add rule inet cut in tcp sport 2049 drop
+END`;
+const chap = {
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: { name: "chap" },
+  stringData: { "node.session.auth.username": "me", "node.session.auth.password": "a-long-password" },
+};
+const iscsi = { targetPortal: "127.0.0.1", iqn: "iqn.2026-11.test:disk", lun: 1, chapAuthSession: true };
 
 /** Makes config maps as quickly as it can, and tells each name once the server has acknowledged it. */
 const writer = `
@@ -101,9 +128,9 @@ t.test("Skiff on a Debian machine", { skip: skip ?? false, timeout: 7_200_000 },
   t.match(await machine.run("cat", "/sys/kernel/security/lsm"), /apparmor/);
   await bringRelease(machine);
 
-  await t.test("install.sh installs and starts it", async (t) => {
+  await t.test("install.sh installs and starts it", async () => {
     await machine.run("sh", "/srv/skiff/install.sh");
-    t.match(await machine.run("skiff", "status"), /machine +Ready/);
+    await until("the node", async () => /machine +Ready/.test(await machine.run("skiff", "status")), patienceMs);
     await until(
       "the image",
       async () => /imported images/.test(await machine.run("journalctl", "-u", "skiff", "--no-pager")),
@@ -215,5 +242,53 @@ t.test("Skiff on a Debian machine", { skip: skip ?? false, timeout: 7_200_000 },
   await t.test("skiff uninstall leaves the machine as it was", async (t) => {
     await machine.run("skiff", "uninstall");
     await leavesNothing(t, machine, before);
+  });
+
+  if (!t.passing()) return;
+  await t.test("a share of an NFS server and a disk of an iSCSI target come, are shared, and go", async (t) => {
+    // After everything else: the servers leave traces of their own.
+    await machine.run("sh", "/srv/skiff/install.sh");
+    await machine.run("sh", "-c", storageServers);
+    const mounts = (...more: object[]) => ({ volumeMounts: [{ name: "v", mountPath: "/v" }, ...more] });
+    const share = { spec: { volumes: [{ name: "v", nfs: { server: "127.0.0.1", path: "/srv/share" } }] } };
+    const below = mounts({ name: "v", mountPath: "/below", subPath: "below" });
+    const disk = {
+      container: mounts(),
+      spec: {
+        securityContext: { fsGroup: 2000 },
+        volumes: [{ name: "v", iscsi: { ...iscsi, secretRef: { name: "chap" } } }],
+      },
+    };
+    await apply(
+      chap,
+      pod("share", `cat /v/note; echo from the pod >/below/answer; ${sleeps}`, { container: below, ...share }),
+      pod("disk", `echo one >>/v/log; ${sleeps}`, disk),
+    );
+    await isReady("share", "disk");
+    t.equal(await kubectl("logs", "share"), "from the server\n");
+    t.equal(await machine.run("cat", "/srv/share/below/answer"), "from the pod\n");
+    // The scheduler would keep two pods from one disk.
+    const beside = { ...disk, spec: { ...disk.spec, nodeName: "machine" } };
+    await apply(pod("second", `cat /v/log; ls -ldn /v; ${sleeps}`, beside));
+    await isReady("second");
+    t.match(
+      await kubectl("logs", "second"),
+      /^one\ndrwxrwsr-x .* 2000 /,
+      "both see one file system, which is the group's",
+    );
+    const sessions = (await machine.run("iscsiadm", "-m", "session")).trim().split("\n");
+    t.equal(sessions.length, 1, "one session for both");
+
+    await machine.run("systemctl", "kill", "-s", "KILL", "skiff");
+    await machine.run("sh", "-c", cutShare);
+    const restarts = () => field("share", ".status.containerStatuses[0].state.waiting.reason");
+    await until("Skiff to be back", () => kubectl("get", "pod", "share"), patienceMs);
+    await machine.run("pkill", "-9", "-f", "^sh -c cat /v/note");
+    await until("the container that cannot start again", async () => (await restarts()) !== "", patienceMs);
+    const summary = await kubectl("get", "--raw", "/api/v1/nodes/machine/proxy/stats/summary");
+    t.match(summary, /"name": *"disk"/, "a server that is gone holds up nobody else");
+    await kubectl("delete", "pod", "share", "disk", "second", "--timeout=300s");
+    t.notMatch(await machine.run("mount"), / type nfs4 |^\/dev\/sd/m);
+    await t.rejects(machine.run("iscsiadm", "-m", "session"), /No active sessions/);
   });
 });
