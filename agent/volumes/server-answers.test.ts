@@ -13,6 +13,9 @@ t.test("mustAnswer() asks servers alone, and gives up on a silent one", async (t
   t.same(asked, []);
   const refusal = { code: "unavailable", message: "Cannot use the volume at /share: its server does not answer" };
   await t.rejects(mustAnswer("/share", { types, ask: silent, withinMs: 1 }), refusal);
-  await mustAnswer("/share", { types, ask: async () => ({}) });
-  await t.rejects(mustAnswer("/share", { types, ask: () => Promise.reject(new Error("stale")) }), /stale/);
+  await t.rejects(mustAnswer("/share", { types, ask: silent, withinMs: 1 }), refusal);
+  t.same(asked, ["/share"], "who is silent is not asked again and again");
+  types.set("/other", "nfs4");
+  await mustAnswer("/other", { types, ask: async () => ({}) });
+  await t.rejects(mustAnswer("/other", { types, ask: () => Promise.reject(new Error("stale")) }), /stale/);
 });

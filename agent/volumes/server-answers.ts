@@ -7,6 +7,8 @@ import { fileSystemTypes } from "../../plugins/kit/platform/mount.ts";
 
 const onServers = /^(nfs|cifs|smb|ceph|glusterfs|9p|fuse)/;
 const patienceMs = 5_000;
+/** Nobody is asked twice at a time: each question holds one of the few threads that all files are read by. */
+const asking = new Map<string, Promise<unknown>>();
 
 /** Resolves at once for what lies on this machine. Fault `unavailable` when the server stays silent. */
 export async function mustAnswer(
@@ -21,7 +23,13 @@ export async function mustAnswer(
     }, withinMs);
   });
   try {
-    await Promise.race([ask(path), silence]);
+    let answer = asking.get(path);
+    if (!answer) {
+      answer = ask(path).finally(() => asking.delete(path));
+      answer.catch(() => {}); // told to whoever waits for it
+      asking.set(path, answer);
+    }
+    await Promise.race([answer, silence]);
   } finally {
     clearTimeout(timer);
   }
