@@ -30,6 +30,9 @@ export async function acceptOverWebSocket(upgrade: Upgrade, wanted: Wanted, timi
   return acceptWebSocket(upgrade, protocol.name, (socket) => new WebSocketSession(socket, protocol, wanted, timing));
 }
 
+/** How often a client whose input nobody takes is asked for; what it sends is not read meanwhile, nor that it has gone. */
+const askMs = 10_000;
+
 class WebSocketSession implements ServerSession {
   readonly #socket: WebSocket;
   readonly #protocol: CommandProtocol;
@@ -38,6 +41,7 @@ class WebSocketSession implements ServerSession {
   readonly #sizes = new SizeFeed();
   readonly streams: ServerSession["streams"] & { stdin?: SocketReadable };
   #finished: Promise<void> | undefined;
+  #stopAsking = () => {};
 
   constructor(socket: WebSocket, protocol: CommandProtocol, wanted: Wanted, timing: Timing) {
     this.#socket = socket;
@@ -54,6 +58,7 @@ class WebSocketSession implements ServerSession {
     socket.on("message", (message: Buffer) => this.#received(message));
     socket.on("close", () => this.#closed());
     socket.on("error", () => this.#closed());
+    this.#askWhilePaused();
     // Clients take the first message, though empty, as the sign that the session stands.
     const first = wanted.stdout ? channel.stdout : wanted.stderr ? channel.stderr : channel.error;
     socket.send(channelMessage(first, Buffer.alloc(0), protocol));
@@ -74,6 +79,7 @@ class WebSocketSession implements ServerSession {
     const text = outcomeText(outcome, this.#protocol);
     if (text) await new Promise<void>((resolve) => this.#send(text, () => resolve()));
     this.#presence.rest();
+    this.#stopAsking();
     stdin?.destroy();
     if (this.#socket.readyState === WebSocket.CLOSED) return;
     const cancel = this.#timing.clock.after(lingerMs, () => this.#socket.terminate());
@@ -95,7 +101,16 @@ class WebSocketSession implements ServerSession {
     if (number === channel.close && this.#protocol.hasClose && data[0] === channel.stdin) this.streams.stdin?.finish();
   }
 
+  /** A ping to a client that is gone breaks the connection, which is told without reading. */
+  #askWhilePaused(): void {
+    this.#stopAsking = this.#timing.clock.after(askMs, () => {
+      if (this.#socket.isPaused) this.#socket.ping(() => {});
+      this.#askWhilePaused();
+    });
+  }
+
   #closed(): void {
+    this.#stopAsking();
     this.streams.stdin?.finish();
     this.#sizes.end();
     if (!this.#finished) this.#presence.gone();

@@ -135,6 +135,37 @@ for (const over of ["spdy", "websocket"] as const) {
     });
   });
 
+  t.test(`${over}: a client that vanishes is missed also while nobody takes what it sent`, async (t) => {
+    let held: AbortSignal | undefined;
+    const clock = new FakeClock();
+    const hold: Hold = async (_streams, { signal }) => {
+      held = signal;
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    };
+    const url = await listenFor(t, hold, { clock });
+    const stop = new AbortController();
+    let sent = 0;
+    const stdin = new Readable({ read: () => void stdin.push(Buffer.alloc(64 * 1024, ++sent)) });
+    const streams = { stdin, stdout: collector().stream };
+    const session = dialStream({ url: `${url}/?stdin=1&stdout=1`, over }, streams, stop);
+    const rejected = t.rejects(session, { code: "timeout" });
+    const signal = await until("the session", () => held);
+    let before = -1;
+    await until("the client to be held up", async () => {
+      const isHeldUp = before === sent;
+      before = sent;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      return isHeldUp && before === sent;
+    });
+    stop.abort();
+    await rejected;
+    await until("the server to notice", async () => {
+      await clock.advance(10_000);
+      return signal.aborted;
+    });
+    t.match(signal.reason, { code: "unavailable" });
+  });
+
   t.test(`${over}: 100 MB pass without loss, in and out, with little kept`, async (t) => {
     const megabyte = Buffer.alloc(1024 * 1024, "the quick brown fox jumps over the lazy dog. ");
     const hash = createHash("sha256");

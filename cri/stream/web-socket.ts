@@ -71,14 +71,15 @@ export class SocketReadable extends Readable {
   }
 }
 
-/** One channel's writable end. What is written after the socket closed goes nowhere. */
+/** One channel's writable end. It breaks with the socket, so that whoever feeds it does not go on for ever; nobody has to listen. */
 export function channelWritable(socket: WebSocket, number: number, protocol: CommandProtocol): Writable {
-  return new Writable({
+  const channel = new Writable({
     highWaterMark: 2 * longestPiece,
     write(chunk: Buffer, _encoding, done) {
       sendPieces(chunk, (piece, sent) => socket.send(channelMessage(number, piece, protocol), sent), done);
     },
   });
+  return channel.on("error", () => {});
 }
 
 /** The first byte names the channel; in base64 protocols it is a digit and everything is text. */
@@ -121,7 +122,12 @@ export class SocketDuplex extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
-    sendPieces(chunk, (piece, sent) => this.#socket.send(piece, sent), done);
+    // An error means that the socket is closed; whoever holds the session learns of that by itself.
+    sendPieces(
+      chunk,
+      (piece, sent) => this.#socket.send(piece, sent),
+      () => done(),
+    );
   }
 
   override _final(done: () => void): void {
@@ -143,13 +149,12 @@ export class SocketDuplex extends Duplex {
 function sendPieces(
   chunk: Buffer,
   send: (piece: Buffer, sent: (error?: Error) => void) => void,
-  done: () => void,
+  done: (error?: Error) => void,
 ): void {
   const next = (at: number) => {
     if (at >= chunk.length) return done();
     const end = at + longestPiece;
-    // An error means that the socket is closed; whoever holds the session learns of that by itself.
-    send(chunk.subarray(at, end), (error) => (error ? done() : next(end)));
+    send(chunk.subarray(at, end), (error) => (error ? done(error) : next(end)));
   };
   next(0);
 }
