@@ -1,5 +1,6 @@
 // `skiff cri`: a runtime of ours as a CRI v1 socket, for crictl, critest and a stock kubelet.
 
+import { readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { serveRuntime } from "../../cri/serve/serve.ts";
 import type { Call } from "../../plugins/kit/call.ts";
@@ -51,5 +52,17 @@ export async function serveCri(
     stop.abort();
     await importing;
     await runtime.close();
+    removeEmptyFolders(paths.runDir);
+  }
+}
+
+/** Where no pod is left, nothing of us is; a start makes them anew. */
+function removeEmptyFolders(folder: string): void {
+  try {
+    for (const entry of readdirSync(folder, { withFileTypes: true }))
+      if (entry.isDirectory()) removeEmptyFolders(join(folder, entry.name));
+    rmdirSync(folder);
+  } catch {
+    // It was never there, or holds what a container needs.
   }
 }

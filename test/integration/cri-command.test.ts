@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import t from "tap";
+import { instancePaths } from "../../agent/assemble/paths.ts";
 import * as cri from "../../cri/api/gen/runtime.js";
 import { openRemote } from "../../cri/remote/open.ts";
 import { within } from "../../plugins/kit/call.ts";
@@ -163,6 +164,9 @@ else {
     }
     await both[0]?.runtime.removePodSandbox({ podSandboxId: pods[0] ?? "" }, within(60_000));
     t.equal(await both[0]?.served.end(), 0);
+    const [ofFirst, ofSecond] = both.map(({ served }) => instancePaths(join(served.dir, "data")).runDir);
+    t.notOk(existsSync(ofFirst ?? ""), "one without pods leaves no folder");
+    t.ok(existsSync(ofSecond ?? ""));
     const { containers = [] } =
       (await both[1]?.runtime.listContainers(cri.ListContainersRequest.create(), within(60_000))) ?? {};
     t.equal(containers[0]?.state, cri.ContainerState.CONTAINER_RUNNING, "the other's goes on");
