@@ -55,6 +55,12 @@ t.test("nodeStatus() tells readiness and pressure", async (t) => {
     nodeStatus({ ...input, ...more }).conditions?.find((found) => found.type === type);
   t.match(condition({}, "Ready"), { status: "True", reason: "KubeletReady" });
   const networkTrouble = "NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized";
+  t.match(condition({}, "NetworkUnavailable"), { status: "False", reason: "NetworkReady" });
+  t.match(condition({ health: { ...input.health, networkTrouble } }, "NetworkUnavailable"), {
+    status: "True",
+    reason: "NetworkNotReady",
+    message: networkTrouble,
+  });
   t.match(condition({ health: { ...input.health, networkTrouble } }, "Ready"), {
     status: "False",
     message: `container runtime network not ready: ${networkTrouble}`,

@@ -270,6 +270,12 @@ t.test("the old forms of proxies lead to every path of a node", async (t) => {
     const url = `${form}/exec/default/web/main?command=echo&command=hi&output=1`;
     t.same(await dialStream({ url, tls }, { stdout }, uninterrupted), { exitCode: 0 });
     t.equal(stdout.text, "hi\n", form);
+    // Which answers stand behind these paths is tested where kubectl asks them; here, that they are reached.
+    for (const [path, words] of [
+      ["attach/default/web/nope?output=1", /container "nope" not found in pod "web"/],
+      ["portForward/default/nope", /pod.*nope/],
+    ] as const)
+      await t.rejects(dialStream({ url: `${form}/${path}`, tls }, { stdout }, uninterrupted), { message: words });
   }
 });
 
