@@ -67,6 +67,31 @@ t.test("NodeObjects answers from what it kept while the API server is gone", asy
 });
 
 t.test(
+  "NodeObjects answers a refusal with no older answer: a disk that was attached once may be elsewhere",
+  async (t) => {
+    const attachment = { metadata: { name: "csi-1", resourceVersion: "7" }, status: { attached: true } };
+    let refusal: Fault["code"] | undefined;
+    const client = {
+      get: async () => {
+        if (refusal) throw new Fault(refusal, refusal);
+        return attachment;
+      },
+    } as unknown as ApiClient;
+    const objects = new NodeObjects({ client, services: () => undefined, node: () => undefined, onKept: () => {} });
+    for (const code of ["forbidden", "not-found"] as const) {
+      refusal = undefined;
+      await objects.volumeAttachment("csi-1", call);
+      refusal = "unavailable";
+      t.match(await objects.volumeAttachment("csi-1", call), { status: { attached: true } });
+      refusal = code;
+      await t.rejects(objects.volumeAttachment("csi-1", call), { code });
+      refusal = "unavailable";
+      await t.rejects(objects.volumeAttachment("csi-1", call), { code: "unavailable" }, "nor later");
+    }
+  },
+);
+
+t.test(
   "NodeObjects.token() keeps a token for a start without the API server, and tells of the first alone",
   async (t) => {
     let answer: () => object = () => ({ status: { token: "one", expirationTimestamp: "2026-01-01T01:00:00Z" } });

@@ -199,7 +199,8 @@ export class NodeObjects implements PodObjects, ReferencedObjects {
       if (known?.metadata.resourceVersion !== object.metadata.resourceVersion) this.#options.onKept();
       return object as T;
     } catch (error) {
-      if (isFault(error, "not-found")) {
+      // Forbidden says as much as gone: an object that nothing of this node refers to any more is not told apart from a missing one.
+      if (isFault(error, "not-found", "forbidden")) {
         if (this.#kept.delete(key)) this.#options.onKept();
       } else if (known && !call.signal.aborted) return known as T;
       throw error;

@@ -201,7 +201,8 @@ class CsiVolumes implements VolumePlugin {
         `volume ${volume.volumeHandle} is not attached to this node yet${why ? `: ${why}` : ""}`,
       );
     } catch (error) {
-      if (!isFault(error, "not-found")) throw error;
+      // To a node, an attachment that does not exist is one that it may not read.
+      if (!isFault(error, "not-found", "forbidden")) throw error;
       throw new Fault(
         "unavailable",
         `volume ${volume.volumeHandle} is not attached to this node yet: nobody has begun`,
