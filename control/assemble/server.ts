@@ -8,7 +8,6 @@ import type { Clock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import { type RunningServer, serve } from "../../plugins/kit/platform/http-server.ts";
-import { keepGivingBack } from "../../plugins/kit/platform/spare-memory.ts";
 import type { AnyPlugin } from "../../plugins/kit/plugin.ts";
 import type { Settings } from "../../plugins/kit/settings.ts";
 import { readYaml } from "../../plugins/kit/yaml.ts";
@@ -102,7 +101,6 @@ export async function openServer(options: ServerOptions, call: Call): Promise<Ru
     renewing.look();
     void control.tellAddress(call);
   });
-  const stopGivingBack = keepGivingBack(clock);
   const kubeconfigPath = join(dataDir, "admin.kubeconfig");
   control.pki.writeAdminKubeconfig(kubeconfigPath, `https://127.0.0.1:${server.port}`);
   return {
@@ -110,7 +108,6 @@ export async function openServer(options: ServerOptions, call: Call): Promise<Ru
     kubeconfigPath,
     async close() {
       stopFollowing();
-      stopGivingBack();
       renewing.stop();
       await Promise.all([control.close(), server.close(graceMs)]);
     },

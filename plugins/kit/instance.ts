@@ -1,9 +1,10 @@
 // What every way to run the program has in common: the data dir taken for this process, the user's own plugins, and telling when it is ready.
 
-import type { Clock } from "./clock.ts";
+import { type Clock, systemClock } from "./clock.ts";
 import type { Log } from "./log.ts";
 import { claimDataDir } from "./platform/data-dir.ts";
 import { keepServiceManagerTold } from "./platform/notify.ts";
+import { keepGivingBack } from "./platform/spare-memory.ts";
 import { handleStrayErrors } from "./platform/stray-errors.ts";
 import type { AnyPlugin } from "./plugin.ts";
 import { refuseUnknownKinds } from "./plugin-sides.ts";
@@ -21,7 +22,14 @@ export async function openInstance(settings: Settings, log: Log): Promise<Instan
   const lock = await claimDataDir(String(settings["data-dir"]));
   const userPlugins = await loadUserPlugins((settings.plugins as readonly string[] | undefined) ?? [], process.cwd());
   refuseUnknownKinds(userPlugins);
-  return { userPlugins, release: () => lock.release() };
+  const stopGivingBack = keepGivingBack(systemClock);
+  return {
+    userPlugins,
+    release: () => {
+      stopGivingBack();
+      lock.release();
+    },
+  };
 }
 
 /** Prints the line that begins with `ready`, tells what to try next, and waits for the end. */
