@@ -13,7 +13,9 @@ import type { Attributes, Authenticator, Authorizer, Decision } from "../auth/co
 import { builtinResources } from "../resources/index.ts";
 import { addressRanges } from "../resources/service/address-range.ts";
 import { ServiceAllocator } from "../resources/service/allocator.ts";
+import { serviceHoldings } from "../resources/service/holdings.ts";
 import { Informers } from "../storage/cache-informer.ts";
+import { Claims } from "../storage/claims.ts";
 import { expireEvents } from "../storage/event-expiry.ts";
 import { ObjectStorage } from "../storage/object-storage.ts";
 import type { Transformer } from "../storage/transformer.ts";
@@ -110,6 +112,8 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const { store, clock, log } = options;
   const stop = new AbortController();
   const call: Call = { signal: stop.signal };
+  const claims = Claims.on(store, [{ ref: { group: "", plural: "services" }, holdings: serviceHoldings }]);
+  await claims?.settle(log, call);
   const cache = new WatchCache({ store, clock, log, transformers: options.transformers ?? [] });
   await cache.load(call);
   const following = cache.follow(call);
@@ -152,7 +156,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const openApiFolder = options.openApiFolder ?? join(projectFolder, ".generated/openapi");
   const schemas = loadSchemas(openApiFolder);
   if (!schemas) log.warn({ folder: openApiFolder }, "no schemas found: fields are not checked; run the set-up");
-  const storage = new ObjectStorage(store, cache);
+  const storage = new ObjectStorage(store, cache, claims);
   const expiring = expireEvents(cache, storage, clock, call);
   const services: Services = {
     registry,

@@ -53,7 +53,9 @@ interface PartSubresource {
 }
 
 export interface Reservation {
-  keep(): void;
+  /** The object as it was written, or shown by a trial, speaks for itself from now on. */
+  release(): void;
+  /** It was not written: it is again as it was before the reservation. */
   undo(): void;
 }
 

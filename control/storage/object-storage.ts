@@ -5,6 +5,7 @@ import type { Call } from "../../plugins/kit/call.ts";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import type { Store, StoreEntry } from "../../plugins/kit/store.ts";
 import { deepEqual } from "../resources/equal.ts";
+import type { ClaimedResult, Claims } from "./claims.ts";
 import { asBuffer, encodeObject } from "./encoding.ts";
 import { Entry } from "./entry.ts";
 import { localKey, type StorageRef, storageKey } from "./keys.ts";
@@ -13,6 +14,9 @@ import type { WatchCache } from "./watch-cache.ts";
 
 /** What an update decides on seeing the current state: the next one, nothing to do, or that the object goes away. */
 export type Change = { do: "put"; object: KubeObject } | { do: "nothing" } | { do: "delete" };
+
+/** `taken` says what of it somebody else has: its name, or something that only one object may have (see claims.ts). */
+export type CreateResult = { ok: true; entry: Entry } | { ok: false; taken: "name" | "claim" };
 
 export interface UpdateResult {
   /** The state now; for a deletion, the last state stamped with the revision that removed it. */
@@ -23,27 +27,31 @@ export interface UpdateResult {
 export class ObjectStorage {
   readonly #store: Store;
   readonly #cache: WatchCache;
+  readonly #claims: Claims | undefined;
 
-  constructor(store: Store, cache: WatchCache) {
+  constructor(store: Store, cache: WatchCache, claims?: Claims) {
     this.#store = store;
     this.#cache = cache;
+    this.#claims = claims;
   }
 
-  /** The entry as stored, or undefined when the name is taken. */
   async create(
     ref: StorageRef,
     namespace: string,
     name: string,
     object: KubeObject,
     call: Call,
-  ): Promise<Entry | undefined> {
+  ): Promise<CreateResult> {
     const key = storageKey(ref, namespace, name);
-    const result = await this.#put(ref, key, encodeObject(object), object, "absent", call);
-    return result && this.#settle(ref, localKey(namespace, name), result, call);
+    const write = { ref, key, plain: encodeObject(object), object };
+    const result = await this.#put(write, call);
+    if (!result.ok) return { ok: false, taken: result.isClaimed ? "claim" : "name" };
+    return { ok: true, entry: await this.#settle(ref, localKey(namespace, name), result.entry, call) };
   }
 
   /**
-   * Changes an object by what `decide` makes of its current state; called again when another writer was quicker.
+   * Changes an object by what `decide` makes of its current state; called again when another writer was quicker, with this object or
+   * with something that only one object may have.
    * Resolves to undefined when there is no such object.
    */
   async update(
@@ -66,7 +74,7 @@ export class ObjectStorage {
       }
       const { value, object } = verdict;
       if (!value) {
-        const result = await this.#store.delete(key, verdict.current.revision, call);
+        const result = await this.#delete(ref, key, verdict.current, call);
         if (result.ok) {
           await this.#cache.reached(result.revision, call);
           return { entry: verdict.current.deletedAt(result.revision), deleted: true };
@@ -74,35 +82,38 @@ export class ObjectStorage {
         latest.lostTo(this.#entryOf(ref, local, result.current));
         continue;
       }
-      const written = await this.#put(ref, key, value, object, verdict.current.revision, call, (now) =>
-        latest.lostTo(this.#entryOf(ref, local, now)),
-      );
-      if (written) return { entry: await this.#settle(ref, local, written, call), deleted: false };
+      const written = await this.#put({ ref, key, plain: value, object, before: verdict.current }, call);
+      if (written.ok) return { entry: await this.#settle(ref, local, written.entry, call), deleted: false };
+      if (!written.isClaimed) latest.lostTo(this.#entryOf(ref, local, written.current));
     }
   }
 
-  async #put(
-    ref: StorageRef,
-    key: string,
-    plain: Buffer,
-    object: KubeObject,
-    expect: number | "absent",
-    call: Call,
-    onLost?: (current: StoreEntry | undefined) => void,
-  ): Promise<StoreEntry | undefined> {
+  async #put({ ref, key, plain, object, before }: Write, call: Call): Promise<WriteResult> {
     const transformer = this.#cache.transformerFor(ref);
     const value = transformer ? transformer.seal(key, plain) : plain;
+    const expect = before?.revision ?? "absent";
+    const claims = this.#claims?.steps(ref, key, before, object) ?? [];
     this.#cache.expect(key, value, plain, object);
     let landed = false;
     try {
-      const result = await this.#store.put(key, value, expect, call);
+      const result =
+        this.#claims && claims.length > 0
+          ? await this.#claims.write({ key, expect, value }, claims, call)
+          : await this.#store.put(key, value, expect, call);
       landed = result.ok;
-      if (result.ok) return result.entry;
-      onLost?.(result.current);
-      return undefined;
+      if (!result.ok) return { isClaimed: false, ...result };
+      if ("entry" in result) return result;
+      const { revision } = result;
+      return { ok: true, entry: { key, value, createRevision: before?.createRevision ?? revision, revision } };
     } finally {
       if (!landed) this.#cache.unexpect(key);
     }
+  }
+
+  async #delete(ref: StorageRef, key: string, before: Entry, call: Call): Promise<DeleteOutcome> {
+    const claims = this.#claims?.steps(ref, key, before, undefined) ?? [];
+    if (!this.#claims || claims.length === 0) return this.#store.delete(key, before.revision, call);
+    return this.#claims.write({ key, expect: before.revision }, claims, call);
   }
 
   async #settle(ref: StorageRef, local: string, written: StoreEntry, call: Call): Promise<Entry> {
@@ -119,6 +130,18 @@ export class ObjectStorage {
     return new Entry(local, asBuffer(plain), stored);
   }
 }
+
+interface Write {
+  readonly ref: StorageRef;
+  readonly key: string;
+  readonly plain: Buffer;
+  readonly object: KubeObject;
+  /** What it takes the place of; there must be nothing when absent. */
+  readonly before?: Entry;
+}
+
+type WriteResult = { ok: true; entry: StoreEntry } | Extract<ClaimedResult, { ok: false }>;
+type DeleteOutcome = { ok: true; revision: number } | { ok: false; current: StoreEntry | undefined };
 
 /** What is to be done with the current state: write it, remove it (without a value), or answer without a write. */
 type Verdict =

@@ -49,14 +49,15 @@ t.test("keys name a resource and an object in it", async (t) => {
 
 t.test("ObjectStorage.create() answers with what the cache shows, once", async (t) => {
   const { cache, storage } = await open(t);
-  const entry = await storage.create(ref, "ns", "a", object("a", { x: "1" }), call);
+  const created = await storage.create(ref, "ns", "a", object("a", { x: "1" }), call);
+  const entry = created.ok ? created.entry : undefined;
   t.equal(cache.cache(ref).get("ns/a"), entry);
   t.equal(entry?.object.metadata.resourceVersion, String(entry?.revision));
   t.same(JSON.parse(entry?.wire().toString() ?? ""), entry?.copy());
   const { from, to } = entry?.metadataRange() ?? { from: 0, to: 0 };
   const { resourceVersion: _, ...metadata } = entry?.object.metadata ?? {};
   t.same(JSON.parse(`{${entry?.value.toString("utf8", from, to)}`), metadata);
-  t.equal(await storage.create(ref, "ns", "a", object("a"), call), undefined, "the name is taken");
+  t.same(await storage.create(ref, "ns", "a", object("a"), call), { ok: false, taken: "name" });
 });
 
 t.test("ObjectStorage.update() loses no change of concurrent writers", async (t) => {
@@ -221,7 +222,8 @@ t.test("Informers share one decoded object and tell of every change", async (t) 
 t.test("only the newest state of an object is kept decoded, and older ones can still be read", async (t) => {
   const { cache, storage } = await open(t);
   const informer = new Informers(cache).for<KubeObject>(ref);
-  const former = await storage.create(ref, "ns", "a", object("a", { n: "1" }), call);
+  const created = await storage.create(ref, "ns", "a", object("a", { n: "1" }), call);
+  const former = created.ok ? created.entry : undefined;
   const told: unknown[] = [];
   informer.onEvent(({ previous }) => told.push(previous?.data));
   t.equal(former?.hasObject, true);

@@ -23,6 +23,19 @@ export type DeleteResult =
   | { ok: true; revision: number; previous: StoreEntry }
   | { ok: false; current: StoreEntry | undefined };
 
+/** One key of a transaction: what it must hold, and what becomes of it. With neither value nor deletion it is only looked at. */
+export interface TransactionStep {
+  readonly key: string;
+  readonly expect: Expectation;
+  readonly put?: Uint8Array;
+  readonly delete?: true;
+}
+
+/** `ok: false` carries what each step's key holds instead, in their order, read in the same instant. */
+export type TransactionResult =
+  | { ok: true; revision: number }
+  | { ok: false; current: readonly (StoreEntry | undefined)[] };
+
 export type StoreEvent =
   | {
       readonly type: "put";
@@ -59,6 +72,11 @@ export interface Store {
   put(key: string, value: Uint8Array, expect: Expectation, call: Call): Promise<PutResult>;
   /** Deleting what is not there is `ok: false` with `current: undefined`, whatever was expected. */
   delete(key: string, expect: Expectation, call: Call): Promise<DeleteResult>;
+  /**
+   * All steps as one change with one revision, or none of them where any key is not as expected; no key twice. A deletion of what
+   * is not there is no failure. Stores that only this process writes to may leave it out.
+   */
+  transact?(steps: readonly TransactionStep[], call: Call): Promise<TransactionResult>;
   /**
    * Every change below the prefix with a revision greater than `since`, once, in order, in batches as they come;
    * ends when the call is stopped. Throws Fault `expired` when `since` was compacted away or the reader fell too far behind.

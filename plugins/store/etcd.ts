@@ -15,6 +15,8 @@ import {
   type StoreEntry,
   type StoreEvent,
   storeKind,
+  type TransactionResult,
+  type TransactionStep,
 } from "../kit/store.ts";
 import { Compactor } from "./etcd/compactor.ts";
 import { type EndpointOptions, Endpoints } from "./etcd/endpoints.ts";
@@ -28,7 +30,6 @@ import {
   KVDefinition,
   RangeRequest,
   type RangeResponse,
-  type RequestOp,
   TxnRequest,
   type TxnResponse,
 } from "./etcd/gen/etcd.js";
@@ -121,13 +122,10 @@ class EtcdStore implements Store {
   async put(key: string, value: Uint8Array, expect: Expectation, call: Call): Promise<PutResult> {
     const bytes = this.#keys.bytes(key);
     const doing = `Cannot write "${key}" to etcd`;
-    const { signal } = this.#open(call);
-    const lease = await this.#expiring.leaseFor(key, { signal }).catch((error: unknown) => {
-      throw etcdFault(error, doing);
-    });
+    const lease = await this.#leaseFor(key, doing, call);
     // The second step tells the key's creation without sending its value back.
     const success = [{ requestPut: { key: bytes, value, lease } }, { requestRange: { key: bytes, keysOnly: true } }];
-    const { succeeded, responses, header } = await this.#txn(doing, bytes, expect, success as RequestOp[], call);
+    const { succeeded, responses, header } = await this.#txn(doing, [{ key: bytes, expect }], success, call);
     const kv = responses.at(-1)?.responseRange?.kvs[0];
     if (!succeeded) return { ok: false, current: kv && this.#keys.entry(kv) };
     const revision = Number(header?.revision ?? 0n);
@@ -140,8 +138,7 @@ class EtcdStore implements Store {
     const success = [{ requestDeleteRange: { key: bytes, prevKv: true } }];
     const { succeeded, responses, header } = await this.#txn(
       `Cannot delete "${key}" from etcd`,
-      bytes,
-      expect,
+      [{ key: bytes, expect }],
       success,
       call,
     );
@@ -150,6 +147,25 @@ class EtcdStore implements Store {
     const entry = found && this.#keys.entry(found);
     if (!succeeded || !entry) return { ok: false, current: entry };
     return { ok: true, revision: Number(header?.revision ?? 0n), previous: entry };
+  }
+
+  async transact(steps: readonly TransactionStep[], call: Call): Promise<TransactionResult> {
+    const doing = `Cannot write "${steps[0]?.key ?? ""}" and what belongs to it to etcd`;
+    const held = steps.map(({ key, expect }) => ({ key: this.#keys.bytes(key), expect }));
+    const success: object[] = [];
+    for (const step of steps) {
+      const key = this.#keys.bytes(step.key);
+      if (step.put)
+        success.push({ requestPut: { key, value: step.put, lease: await this.#leaseFor(step.key, doing, call) } });
+      else if (step.delete) success.push({ requestDeleteRange: { key } });
+    }
+    const { succeeded, responses, header } = await this.#txn(doing, held, success, call);
+    if (succeeded) return { ok: true, revision: Number(header?.revision ?? 0n) };
+    const current = responses.map(({ responseRange }) => {
+      const [kv] = responseRange?.kvs ?? [];
+      return kv && this.#keys.entry(kv);
+    });
+    return { ok: false, current };
   }
 
   async *watch(prefix: string, since: number, call: Call): AsyncGenerator<readonly StoreEvent[]> {
@@ -205,18 +221,27 @@ class EtcdStore implements Store {
     }
   }
 
-  /** The success steps where the key is as expected; else reads it. */
+  /** 0 for keys that stay. */
+  #leaseFor(key: string, doing: string, call: Call): Promise<bigint> {
+    return this.#expiring.leaseFor(key, this.#open(call)).catch((error: unknown) => {
+      throw etcdFault(error, doing);
+    });
+  }
+
+  /** The success steps where the keys are as expected; else reads them. */
   async #txn(
     doing: string,
-    key: Uint8Array,
-    expect: Expectation,
-    success: RequestOp[] | object[],
+    held: readonly { key: Uint8Array; expect: Expectation }[],
+    success: readonly object[],
     call: Call,
   ): Promise<TxnResponse> {
-    const modRevision = expect === "absent" ? 0n : BigInt(expect === "any" ? 0 : expect);
-    const compare: Compare[] =
-      expect === "any" ? [] : [{ result: CompareResult.EQUAL, target: CompareTarget.MOD, key, modRevision }];
-    const request = TxnRequest.fromPartial({ compare, success, failure: [{ requestRange: { key } }] });
+    const compare = held.flatMap(({ key, expect }): Compare[] => {
+      if (expect === "any") return [];
+      const modRevision = expect === "absent" ? 0n : BigInt(expect);
+      return [{ result: CompareResult.EQUAL, target: CompareTarget.MOD, key, modRevision }];
+    });
+    const failure = held.map(({ key }) => ({ requestRange: { key } }));
+    const request = TxnRequest.fromPartial({ compare, success: [...success], failure });
     try {
       const response = await this.#endpoints.ask(KVDefinition.methods.txn, request, false, this.#open(call));
       this.#saw(Number(response.header?.revision ?? 0n));

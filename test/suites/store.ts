@@ -166,6 +166,46 @@ const writes: Record<string, Check> = {
     }
   },
 
+  "transact(), where there is one, writes all or nothing": async (t, store) => {
+    if (!store.transact) return void t.pass("nobody else writes to this store");
+    const kept = await put(store, "/t/kept", "1");
+    const old = await put(store, "/t/old", "1");
+    const made = await store.transact(
+      [
+        { key: "/t/new", expect: "absent", put: bytes("2") },
+        { key: "/t/old", expect: old, delete: true },
+        { key: "/t/nothing", expect: "any", delete: true },
+        { key: "/t/kept", expect: kept },
+      ],
+      call,
+    );
+    if (!made.ok) return void t.fail("all was as expected");
+    const { entries } = await store.list("/t/", {}, call);
+    t.same(
+      entries.map((entry) => [entry.key, text(entry.value), entry.revision]),
+      [
+        ["/t/kept", "1", kept],
+        ["/t/new", "2", made.revision],
+      ],
+    );
+    const refused = await store.transact(
+      [
+        { key: "/t/more", expect: "absent", put: bytes("3") },
+        { key: "/t/new", expect: "absent", put: bytes("3") },
+        { key: "/t/kept", expect: "any", delete: true },
+      ],
+      call,
+    );
+    t.same(!refused.ok && refused.current.map((entry) => text(entry?.value)), [undefined, "2", "1"]);
+    t.same((await store.list("/t/", {}, call)).entries, entries, "a refused one changed nothing");
+    const events = await take(store, "/t/", old, 2);
+    t.same(events.map(summary).sort(), ["delete /t/old (1)", "put /t/new 2 (-)"]);
+    t.same(
+      events.map((event) => event.revision),
+      [made.revision, made.revision],
+    );
+  },
+
   "close() may be called twice, and nothing works after it": async (t, store) => {
     await store.close();
     await store.close();

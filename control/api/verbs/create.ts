@@ -62,24 +62,31 @@ export async function storeNew(
   for (let attempt = 1; ; attempt++) {
     const name = object.metadata.name ?? "";
     const reservation = definition.reserve?.(object, undefined);
+    let taken: "name" | "claim";
     try {
       if (scope.dryRun) {
-        reservation?.undo();
+        reservation?.release();
         if (services.cache.cache(ref).get(localKey(object.metadata.namespace ?? "", name)))
           throw alreadyExists(definition, name);
         return objectAnswer(scope, () => object, undefined, 201);
       }
       const stored = await toStored(definition, object, scope.call);
-      const entry = await services.storage.create(ref, object.metadata.namespace ?? "", name, stored, scope.call);
-      if (entry) {
-        reservation?.keep();
-        return await writtenAnswer(scope, entry, 201);
+      const result = await services.storage.create(ref, object.metadata.namespace ?? "", name, stored, scope.call);
+      if (result.ok) {
+        reservation?.release();
+        return await writtenAnswer(scope, result.entry, 201);
       }
+      ({ taken } = result);
     } catch (error) {
       reservation?.undo();
       throw error;
     }
     reservation?.undo();
+    if (taken === "claim") {
+      // What another server gave out in the same instant shows here now: another is taken, or it is refused.
+      await services.cache.caughtUp(scope.call);
+      continue;
+    }
     if (!isGenerated || attempt === nameAttempts) throw alreadyExists(definition, name);
     object.metadata.name = generateName(object.metadata.generateName ?? "");
   }

@@ -1,7 +1,7 @@
 // PUT and PATCH of an object or a part of it: the next state is made from the newest one, and made again when someone was quicker.
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
-import type { ResourceDefinition } from "../../resources/definition.ts";
+import type { Reservation, ResourceDefinition } from "../../resources/definition.ts";
 import { storageOf } from "../../resources/definition.ts";
 import type { Entry } from "../../storage/entry.ts";
 import type { Change } from "../../storage/object-storage.ts";
@@ -60,25 +60,21 @@ export async function replaceObject(scope: Scope): Promise<Answer> {
 export async function updateObject(scope: Scope, update: Update): Promise<Answer | undefined> {
   const { definition, services } = scope;
   let dryObject: KubeObject | undefined;
-  let undo: (() => void) | undefined;
-  let keep: (() => void) | undefined;
+  let reservation: Reservation | undefined;
   try {
     const result = await services.storage.update(
       storageOf(definition),
       scopeNamespace(scope),
       scope.name,
       async (stored) => {
-        undo?.();
-        undo = undefined;
+        reservation?.release();
+        reservation = undefined;
         const current = await shownEntry(definition, stored, scope.call);
         const made = await makeNext(scope, update, current);
         if (definition.reserve) await services.cache.caughtUp(scope.call);
-        const reservation = definition.reserve?.(made, objectOf(definition, current));
-        undo = reservation?.undo;
-        keep = reservation?.keep;
+        reservation = definition.reserve?.(made, objectOf(definition, current));
         const change = await changeTo(scope, made);
         if (!scope.dryRun) return change;
-        reservation?.undo();
         dryObject = made;
         return { do: "nothing" };
       },
@@ -86,11 +82,9 @@ export async function updateObject(scope: Scope, update: Update): Promise<Answer
     );
     if (!result) return undefined;
     if (dryObject) return objectAnswer(scope, () => dryObject as KubeObject, undefined, 200);
-    keep?.();
-    undo = undefined;
     return await writtenAnswer(scope, result.entry, 200);
   } finally {
-    undo?.();
+    reservation?.release();
   }
 }
 

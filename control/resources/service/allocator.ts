@@ -4,36 +4,31 @@
 import { randomInt } from "node:crypto";
 import type { KubeObject, Service } from "../../../plugins/kit/objects/types.ts";
 import type { AddressRange } from "./address-range.ts";
+import { heldAddresses, heldPorts, oneSpelling } from "./holdings.ts";
 
 export interface PortRange {
   readonly first: number;
   readonly last: number;
 }
 
-interface Holder {
-  /** `namespace/name` of who has it. */
-  readonly owner: string;
-  count: number;
-}
-
-/** Counts holders of each value, so that a service and its reservation may overlap. */
+/** Who has what, so often: a service and its reservation overlap, and so do the services of two servers until one of them has lost. */
 class Pool {
-  readonly #held = new Map<string, Holder>();
+  readonly #owners = new Map<string, readonly string[]>();
 
   isFree(value: string, owner: string): boolean {
-    const holder = this.#held.get(value);
-    return holder === undefined || holder.owner === owner;
+    return (this.#owners.get(value) ?? []).every((one) => one === owner);
   }
 
   hold(value: string, owner: string): void {
-    const holder = this.#held.get(value);
-    if (holder) holder.count++;
-    else this.#held.set(value, { owner, count: 1 });
+    this.#owners.set(value, [...(this.#owners.get(value) ?? []), owner]);
   }
 
-  release(value: string): void {
-    const holder = this.#held.get(value);
-    if (holder && --holder.count === 0) this.#held.delete(value);
+  release(value: string, owner: string): void {
+    const owners = this.#owners.get(value) ?? [];
+    const at = owners.indexOf(owner);
+    if (at < 0) return;
+    if (owners.length === 1) this.#owners.delete(value);
+    else this.#owners.set(value, owners.toSpliced(at, 1));
   }
 }
 
@@ -53,37 +48,36 @@ export class ServiceAllocator {
   onEvent(event: { type: "add" | "update" | "delete"; object: KubeObject; previous?: KubeObject | undefined }): void {
     if (event.type !== "delete") this.#each(event.object, (pool, value, owner) => pool.hold(value, owner));
     const gone = event.type === "delete" ? (event.previous ?? event.object) : event.previous;
-    if (gone && event.type !== "add") this.#each(gone, (pool, value) => pool.release(value));
+    if (gone && event.type !== "add") this.#each(gone, (pool, value, owner) => pool.release(value, owner));
   }
 
   #each(object: KubeObject, visit: (pool: Pool, value: string, owner: string) => void): void {
-    const { spec, metadata } = object as unknown as Service;
-    const owner = `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
-    for (const address of spec?.clusterIPs ?? [])
-      if (address !== "None" && address !== "") visit(this.#addressPool, address, owner);
-    for (const port of heldPorts(spec)) visit(this.#portPool, String(port), owner);
+    const service = object as unknown as Service;
+    const owner = `${service.metadata.namespace ?? ""}/${service.metadata.name ?? ""}`;
+    for (const address of heldAddresses(service)) visit(this.#addressPool, address, owner);
+    for (const port of heldPorts(service)) visit(this.#portPool, port, owner);
   }
 
-  /** Takes the address, or any free one of the range when empty; undefined when it is taken, or all are gone. */
+  /** `owner` is the service's `namespace/name`. Takes the address, or any free one of the range when empty; undefined when it is taken, or all are gone. */
   takeAddress(owner: string, wanted: string, range: AddressRange): string | undefined {
     if (wanted !== "") {
-      if (!this.#addressPool.isFree(wanted, owner)) return undefined;
-      this.#addressPool.hold(wanted, owner);
+      if (!this.#addressPool.isFree(oneSpelling(wanted), owner)) return undefined;
+      this.#addressPool.hold(oneSpelling(wanted), owner);
       return wanted;
     }
     // The low addresses are left to those who ask for one by number, such as the cluster's DNS.
     const low = Math.min(Math.max(16, Math.floor(range.size / 16)), 256, range.size);
     const found =
-      this.#search(low + 1, range.size, (index) => this.#addressPool.isFree(range.at(index), "")) ??
-      this.#search(1, low, (index) => this.#addressPool.isFree(range.at(index), ""));
+      this.#search(low + 1, range.size, (index) => this.#addressPool.isFree(oneSpelling(range.at(index)), "")) ??
+      this.#search(1, low, (index) => this.#addressPool.isFree(oneSpelling(range.at(index)), ""));
     if (found === undefined) return undefined;
     const address = range.at(found);
-    this.#addressPool.hold(address, owner);
+    this.#addressPool.hold(oneSpelling(address), owner);
     return address;
   }
 
-  releaseAddress(address: string): void {
-    this.#addressPool.release(address);
+  releaseAddress(owner: string, address: string): void {
+    this.#addressPool.release(oneSpelling(address), owner);
   }
 
   isNodePort(port: number): boolean {
@@ -105,8 +99,8 @@ export class ServiceAllocator {
     return port;
   }
 
-  releasePort(port: number): void {
-    this.#portPool.release(String(port));
+  releasePort(owner: string, port: number): void {
+    this.#portPool.release(String(port), owner);
   }
 
   /** From a random place, once around. */
@@ -120,12 +114,4 @@ export class ServiceAllocator {
     }
     return undefined;
   }
-}
-
-/** Node ports by number; one number may serve TCP and UDP of the same service. */
-function heldPorts(spec: Service["spec"]): Set<number> {
-  const ports = new Set<number>();
-  for (const port of spec?.ports ?? []) if (port.nodePort) ports.add(port.nodePort);
-  if (spec?.healthCheckNodePort) ports.add(spec.healthCheckNodePort);
-  return ports;
 }

@@ -68,6 +68,8 @@ t.test("a cluster of two families", async (t) => {
     clusterIPs: ["fd00:43::77", "10.43.0.77"],
   });
   t.match((await make(api, { clusterIP: "fd00:43::77" })).message, /provided IP is already allocated/);
+  const otherwise = { clusterIP: "fd00:43:0:0::77" };
+  t.match((await make(api, otherwise)).message, /provided IP is already allocated/, "in whatever spelling");
   t.match(
     (await make(api, { ipFamilyPolicy: "SingleStack", ipFamilies: ["IPv4", "IPv6"] })).message,
     /spec\.ipFamilyPolicy: Invalid value: "SingleStack": must be RequireDualStack or PreferDualStack/,

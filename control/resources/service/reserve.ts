@@ -1,4 +1,5 @@
 // Gives a Service its cluster addresses and node ports before it is written, and takes them back when the write did not happen.
+// What is reserved, this server gives to no other; that no other server does is seen to by the write itself (holdings.ts).
 
 import type { KubeObject, Service } from "../../../plugins/kit/objects/types.ts";
 import { invalidObject } from "../../api/status.ts";
@@ -15,6 +16,7 @@ export function reserveFor(allocator: ServiceAllocator, object: KubeObject): Res
   const { spec, metadata } = service;
   const owner = `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
   const undo: Array<() => void> = [];
+  const restore: Array<() => void> = [];
   const release = () => {
     for (const step of undo.splice(0)) step();
   };
@@ -27,8 +29,13 @@ export function reserveFor(allocator: ServiceAllocator, object: KubeObject): Res
     release();
     throw error;
   }
-  // What was written is held by the service itself from now on, so the reservation goes either way.
-  return { keep: release, undo: release };
+  return {
+    release,
+    undo() {
+      release();
+      for (const step of restore.splice(0)) step();
+    },
+  };
 
   function takeAddresses(
     from: ServiceAllocator,
@@ -43,11 +50,13 @@ export function reserveFor(allocator: ServiceAllocator, object: KubeObject): Res
     );
     if (errors.length > 0) throw invalidObject(serviceKind, metadata.name ?? "", errors);
     if (target.clusterIP === "None") return;
-    const asked = target.clusterIPs?.length ? target.clusterIPs : [target.clusterIP ?? ""];
+    const { clusterIP, clusterIPs } = target;
+    const asked = clusterIPs?.length ? clusterIPs : [clusterIP ?? ""];
+    restore.push(() => Object.assign(target, { clusterIP, clusterIPs }));
     target.clusterIPs = (target.ipFamilies ?? []).map((family, index) => {
       const range = from.ranges.find((one) => one.family === family) as AddressRange;
       const address = addressOrThrow(from, who, asked[index] ?? "", range);
-      steps.push(() => from.releaseAddress(address));
+      steps.push(() => from.releaseAddress(who, address));
       return address;
     });
     target.clusterIP = target.clusterIPs[0] ?? "";
@@ -79,17 +88,15 @@ export function reserveFor(allocator: ServiceAllocator, object: KubeObject): Res
       if (wanted === -1) return;
       const shared = [...byPort.values()].includes(wanted);
       const taken = shared ? wanted : portOrThrow(from, who, wanted, `spec.ports[${index}].nodePort`, steps);
+      const { nodePort } = port;
+      restore.push(() => Object.assign(port, { nodePort }));
       port.nodePort = taken;
       byPort.set(port.port, taken);
     });
-    if (target.type === "LoadBalancer" && target.externalTrafficPolicy === "Local")
-      target.healthCheckNodePort = portOrThrow(
-        from,
-        who,
-        target.healthCheckNodePort ?? 0,
-        "spec.healthCheckNodePort",
-        steps,
-      );
+    if (target.type !== "LoadBalancer" || target.externalTrafficPolicy !== "Local") return;
+    const { healthCheckNodePort } = target;
+    restore.push(() => Object.assign(target, { healthCheckNodePort }));
+    target.healthCheckNodePort = portOrThrow(from, who, healthCheckNodePort ?? 0, "spec.healthCheckNodePort", steps);
   }
 
   function portOrThrow(
@@ -112,7 +119,7 @@ export function reserveFor(allocator: ServiceAllocator, object: KubeObject): Res
       throw invalidObject(serviceKind, metadata.name ?? "", [
         invalid(field, wanted, "provided port is already allocated"),
       ]);
-    steps.push(() => from.releasePort(port));
+    steps.push(() => from.releasePort(who, port));
     return port;
   }
 }
