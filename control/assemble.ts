@@ -33,6 +33,7 @@ import { secretsTransformer } from "./auth/encryption/transformer.ts";
 import { withClusterCa } from "./auth/join/cluster-ca.ts";
 import { accessPaths } from "./auth/paths.ts";
 import { accessPlugins } from "./auth/plugins.ts";
+import { agreeOnKeys } from "./auth/shared-keys.ts";
 import { tokenAuthenticatorKind } from "./auth/tokens/contract.ts";
 import { openPki, type Pki } from "./auth/pki.ts";
 import { reconcileBootstrapPolicy } from "./auth/rbac/bootstrap-policy.ts";
@@ -117,8 +118,15 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
     const source = { backup: (path: string) => backup(store, path), keys: () => readFileSync(keyFile, "utf8") };
     return takeSnapshot(folder, source, clock.now());
   };
-  // A rotation that was interrupted is finished before anything is read.
-  await completeRotation(encryptionKeys, store, call);
+  const sharedKeys = { store, pki, encryption: encryptionKeys, folder: join(dataDir, "pki") };
+  try {
+    await agreeOnKeys(sharedKeys, call);
+    // A rotation that was interrupted is finished before anything is read.
+    await completeRotation(encryptionKeys, store, call);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
   // The API asks the authorizers, and they decide by what the API's cache holds: they are put in once it is there.
   const access = openAccess({ pki, clock, clusterDomain: options.clusterDomain });
   const audit = openAudit(options.audit ?? {}, { dataDir, clock, log: log.child({ part: "audit" }) });
@@ -132,6 +140,10 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
     lines,
     ...(ownNode ? { ownNode } : {}),
   });
+  const rotate = async (rotation: Call) => {
+    await addresses.requireAlone("change the key of secrets", rotation);
+    return rotateEncryptionKey(encryptionKeys, store, rotation, () => agreeOnKeys(sharedKeys, rotation));
+  };
   const metricsSources: (() => string)[] = [];
   const api = await createApiServer({
     metricsSources,
@@ -152,7 +164,7 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
         issuer: access.issuer,
         keys: pki.serviceAccountKeys,
         serverUrl: () => `https://${options.advertise.address}:${options.advertise.port}`,
-        rotate: (rotation) => rotateEncryptionKey(encryptionKeys, store, rotation),
+        rotate,
       }),
     ),
     connector,

@@ -10,6 +10,7 @@ import { isFault } from "../plugins/kit/fault.ts";
 import type { Log } from "../plugins/kit/log.ts";
 import { resources } from "../plugins/kit/objects/resources.ts";
 import type { KubeObject, Lease } from "../plugins/kit/objects/types.ts";
+import { statusFault } from "../plugins/kit/status-fault.ts";
 import { validateReachableIp } from "./resources/addresses.ts";
 
 export interface ServerAddress {
@@ -56,6 +57,18 @@ export class ServerAddresses {
     if (!isShared) return this.#write([own], call);
     await this.#renew(own, call);
     await this.#write([own, ...(await this.#others(call))], call);
+  }
+
+  /** Throws where another server lives, which would have to know of what is done. */
+  async requireAlone(what: string, call: Call): Promise<void> {
+    const others = this.#options.isShared ? await this.#others(call) : [];
+    if (others.length === 0) return;
+    const who = others.map(hostOf).join(", ");
+    throw statusFault(
+      "conflict",
+      `Cannot ${what}: other API servers use the same store (${who}) and would not know; stop them, ask again, copy the folder "pki" to each and start them`,
+      { code: 409, reason: "Conflict" },
+    );
   }
 
   /** Renews this server's place, and takes away those of servers that are gone, until the call is stopped; then it leaves. */

@@ -12,8 +12,15 @@ const page = 100;
 const mostRounds = 10;
 
 /** How many entries were sealed anew. One at a time: a second rotation must wait for the first. */
-export async function rotateEncryptionKey(keys: EncryptionKeys, store: Store, call: Call): Promise<number> {
+export async function rotateEncryptionKey(
+  keys: EncryptionKeys,
+  store: Store,
+  call: Call,
+  /** There are two keys now, and nothing is sealed with the new one yet. */
+  onAdded?: () => Promise<void>,
+): Promise<number> {
   keys.add();
+  await onAdded?.();
   return completeRotation(keys, store, call);
 }
 
