@@ -9,9 +9,17 @@ import { generateName, validateObjectName } from "./name.ts";
 import type { Scope } from "./scope.ts";
 import { badRequest, conflict, invalidObject, modifiedMeanwhile } from "./status.ts";
 
-/** RFC 3339 in whole seconds, as metav1.Time is written. */
+let lastSecond = Number.NaN;
+let lastText = "";
+
+/** RFC 3339 in whole seconds, as metav1.Time is written. Many objects are written within one second: its text is made once. */
 export function timestamp(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+  const second = Math.floor(ms / 1000);
+  if (second !== lastSecond) {
+    lastSecond = second;
+    lastText = `${new Date(ms).toISOString().slice(0, 19)}Z`;
+  }
+  return lastText;
 }
 
 /** Fills kind and apiVersion, and refuses those of another resource; `isKnown` tells whether anybody serves such a kind. */

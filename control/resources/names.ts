@@ -64,7 +64,6 @@ export function qualifiedName(value: string): string[] {
   const problems: string[] = [];
   const slash = value.indexOf("/");
   const [prefix, name] = slash < 0 ? [undefined, value] : [value.slice(0, slash), value.slice(slash + 1)];
-  const wanted = `name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character ${regexUsed("([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", "MyName", "my.name", "123-abc")}`;
   if (name.includes("/"))
     return [
       `a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character ${regexUsed("([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", "MyName", "my.name", "123-abc")} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
@@ -75,7 +74,10 @@ export function qualifiedName(value: string): string[] {
   }
   if (name === "") problems.push("name part must be non-empty");
   else if (name.length > 63) problems.push("name part must be no more than 63 characters");
-  if (name.length > 300 || !qualifiedPattern.test(name)) problems.push(wanted);
+  if (name.length > 300 || !qualifiedPattern.test(name))
+    problems.push(
+      `name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character ${regexUsed("([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", "MyName", "my.name", "123-abc")}`,
+    );
   return problems;
 }
 

@@ -20,7 +20,8 @@ import { type Manager, managerKey, type Managers, readManagers, writeManagers } 
 import { merge, without } from "./merge.ts";
 import { PathSet, pathText } from "./path-set.ts";
 import type { Shape } from "./shape.ts";
-import { ownable, shapeFor } from "./track.ts";
+import { ownable } from "./ownable.ts";
+import { shapeFor } from "./track.ts";
 
 export async function applyObject(scope: Scope): Promise<Answer> {
   const { definition, request } = scope;

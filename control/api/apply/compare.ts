@@ -126,7 +126,7 @@ export function byStep(list: unknown, shape: ListShape): Map<string, unknown> {
   return elements;
 }
 
-function bothEmpty(before: unknown, after: unknown): boolean {
+export function bothEmpty(before: unknown, after: unknown): boolean {
   const isEmpty = (value: unknown) =>
     value === undefined || value === null || (typeof value === "object" && Object.keys(value).length === 0);
   return isEmpty(before) && isEmpty(after);

@@ -6,7 +6,7 @@ import { groupVersion, type ResourceDefinition } from "../../resources/definitio
 import { compare, fieldsIn, isObject } from "./compare.ts";
 import { PathSet } from "./path-set.ts";
 import type { Shape } from "./shape.ts";
-import { ownable } from "./track.ts";
+import { ownable } from "./ownable.ts";
 
 const annotation = "kubectl.kubernetes.io/last-applied-configuration";
 /** The name under which kubectl applies on the server, unless it is told another. */

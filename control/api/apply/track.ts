@@ -6,6 +6,8 @@ import { timestamp } from "../lifecycle.ts";
 import type { Scope } from "../scope.ts";
 import { compare, type Comparison } from "./compare.ts";
 import { type Manager, managerKey, type Managers, readManagers, writeManagers } from "./managers.ts";
+import { newFields } from "./new-fields.ts";
+import { ownable } from "./ownable.ts";
 import { PathSet } from "./path-set.ts";
 import { deduced, type Shape } from "./shape.ts";
 
@@ -25,38 +27,25 @@ export function shapeFor(scope: Scope): Shape {
   );
 }
 
-const serverFields = [
-  "name",
-  "namespace",
-  "creationTimestamp",
-  "selfLink",
-  "uid",
-  "generation",
-  "managedFields",
-  "resourceVersion",
-  "deletionTimestamp",
-  "deletionGracePeriodSeconds",
-];
-
-/** What nobody owns: the object's identity and what the server writes. */
-export function ownable(object: KubeObject | undefined): Record<string, unknown> {
-  if (!object) return {};
-  const { kind: _kind, apiVersion: _apiVersion, metadata, ...rest } = object;
-  const kept = Object.fromEntries(Object.entries(metadata).filter(([field]) => !serverFields.includes(field)));
-  return Object.keys(kept).length === 0 ? rest : { ...rest, metadata: kept };
-}
-
 export function trackCreate(scope: Scope, object: KubeObject): void {
   delete object.metadata.managedFields;
-  const managers: Managers = new Map();
-  const { definition, services } = scope;
-  const { status, ...rest } = ownable(object);
-  // A status is written through its own door, whoever made the object.
-  const owned = definition.hasStatus || status === undefined ? rest : { ...rest, status };
+  const { definition, services, subresource } = scope;
   const { group, version, kind } = definition;
-  const before = definition.shape ? {} : (services.shapes?.scaffold(group, version, kind) ?? {});
-  record(scope, managers, compare(before, owned, shapeFor(scope)));
-  writeManagers(object, managers);
+  const scaffold = definition.shape ? {} : (services.shapes?.scaffold(group, version, kind) ?? {});
+  // A status is written through its own door, whoever made the object.
+  const fieldsV1 = newFields(object, scaffold, shapeFor(scope), definition.hasStatus === true);
+  if (!fieldsV1) return;
+  object.metadata.managedFields = [
+    {
+      manager: managerName(scope),
+      operation: "Update",
+      apiVersion: groupVersion(definition),
+      time: timestamp(services.clock.now()),
+      fieldsType: "FieldsV1",
+      fieldsV1,
+      ...(subresource === "" ? {} : { subresource }),
+    },
+  ];
 }
 
 export function trackUpdate(scope: Scope, next: KubeObject, previous: KubeObject): void {
