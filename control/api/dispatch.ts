@@ -45,6 +45,8 @@ export interface Dispatcher {
   /** Groups and versions that other servers answer. */
   readonly remotes: Remotes;
   readonly paths: PathHandler;
+  /** Resolves when all is served that any server was told to serve before. */
+  catchUp(call: Call): Promise<void>;
   readonly audit?: Auditor | undefined;
 }
 
@@ -112,7 +114,7 @@ async function answer(
   const flow = isLong ? undefined : sorted.flow;
   const remote = dispatcher.remotes.find(path.group, path.version);
   if (remote) return inTurn(services, flow, call, () => passToRemote(remote, request, user, call));
-  const definition = services.registry.find(path.group, path.version, path.plural);
+  const definition = await definitionOf(dispatcher, path, call);
   if (!definition) {
     // Of a group that nobody serves there is no page; of one that is there the resource is missing.
     if (services.registry.versions(path.group).length === 0) return pageNotFound();
@@ -160,6 +162,18 @@ async function answer(
     })
     .finally(end);
   return addWarnings(made, warnings);
+}
+
+/** A resource that is not known may have been defined by another server a moment ago. */
+async function definitionOf(
+  { services, catchUp }: Dispatcher,
+  { group, version, plural }: ResourcePath,
+  call: Call,
+): Promise<ResourceDefinition | undefined> {
+  const known = services.registry.find(group, version, plural);
+  if (known) return known;
+  await catchUp(call);
+  return services.registry.find(group, version, plural);
 }
 
 /** Watches and connections are long and cost little once begun; they are not counted. */

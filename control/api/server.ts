@@ -208,6 +208,10 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     authenticators: options.authenticators,
     audit: options.audit,
     remotes,
+    async catchUp(asked) {
+      await cache.caughtUp(asked);
+      await crds.settled();
+    },
     paths: (request, user) =>
       discovery.answer(request) ??
       openApi.answer(request, user) ??

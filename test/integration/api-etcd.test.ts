@@ -4,15 +4,17 @@ import t, { type Test } from "tap";
 import { uninterrupted as call } from "../../plugins/kit/call.ts";
 import { systemClock } from "../../plugins/kit/clock.ts";
 import { noLog } from "../../plugins/kit/log.ts";
+import type { Store } from "../../plugins/kit/store.ts";
 import { openEtcdStore } from "../../plugins/store/etcd.ts";
 import { type Json, startApi } from "../harness/api-server.ts";
 import { noEtcd, startEtcd } from "../harness/etcd.ts";
+import { until } from "../harness/until.ts";
 
 const merge = { "content-type": "application/merge-patch+json" };
 const configMaps = "/api/v1/namespaces/default/configmaps";
 
-async function openServer(t: Test, url: string) {
-  const store = await openEtcdStore({ endpoints: [url], clock: systemClock, log: noLog }, call);
+async function openServer(t: Test, url: string, through = (store: Store) => store) {
+  const store = through(await openEtcdStore({ endpoints: [url], clock: systemClock, log: noLog }, call));
   const api = await startApi({ store });
   t.teardown(async () => {
     await api.close();
@@ -136,4 +138,47 @@ t.test("what one server has given out, another does not give out again", { skip:
   }
   t.strictSame(new Set(answers.filter((_, index) => index % 3 === 0)), new Set([201]));
   t.strictSame(new Set(answers.filter((_, index) => index % 3 !== 0)), new Set([422]));
+});
+
+/** The same store, of whose changes it is told late. */
+function lagging(store: Store): Store {
+  const watch: Store["watch"] = async function* (...args) {
+    for await (const events of store.watch(...args)) {
+      await systemClock.sleep(200, call);
+      yield events;
+    }
+  };
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === "watch") return watch;
+      const value = Reflect.get(target, name, target) as unknown;
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+t.test("a resource that one server was told to serve, another serves at once", { skip: noEtcd }, async (t) => {
+  const [member] = await startEtcd(t);
+  const { api: one } = await openServer(t, member?.url ?? "");
+  const { api: two } = await openServer(t, member?.url ?? "", lagging);
+  const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  const rule = { "x-kubernetes-validations": [{ rule: "self.metadata.name != 'b'" }] };
+  for (const [plural, more] of Object.entries({ apes: {}, bears: rule })) {
+    const schema = { openAPIV3Schema: { type: "object", ...more } };
+    const versions = [{ name: "v1", served: true, storage: true, schema }];
+    const names = { plural, kind: plural.toUpperCase() };
+    const spec = { group: "example.com", scope: "Namespaced", names, versions };
+    await one.ask("POST", crds, { metadata: { name: `${plural}.example.com` }, spec });
+    const conditions = async () => (await one.ask("GET", `${crds}/${plural}.example.com`)).body.status.conditions;
+    await until("it to be served by the first", async () =>
+      (await conditions())?.some(({ type, status }: Json) => type === "Established" && status === "True"),
+    );
+    const made = await two.ask("POST", `/apis/example.com/v1/namespaces/default/${plural}`, {
+      apiVersion: "example.com/v1",
+      kind: names.kind,
+      metadata: { name: "a" },
+    });
+    t.equal(made.status, 201, made.text);
+  }
+  t.equal((await two.ask("GET", "/apis/example.com/v1/namespaces/default/nothing")).status, 404);
 });

@@ -12,6 +12,7 @@ import {
   cleanupFinalizer,
   type Crd,
   type CrdCondition,
+  type CrdNames,
   crdRef,
   type CrdVersion,
   hasCondition,
@@ -21,6 +22,7 @@ import type { Informers } from "../../storage/cache-informer.ts";
 import { timestamp } from "../lifecycle.ts";
 import type { Services } from "../scope.ts";
 import { conversionWebhook } from "./conversion-webhook.ts";
+import { acceptNames, type NamesVerdict } from "./names.ts";
 
 const cleanupPauseMs = 200;
 
@@ -48,9 +50,15 @@ export class CrdManager {
   async start(): Promise<void> {
     this.#informers.for<Crd>(crdRef).onEvent(({ type, object }) => {
       const name = object.metadata.name ?? "";
-      if (type === "delete") this.#remove(name);
-      else this.#later(name);
+      if (type !== "delete") return this.#later(name);
+      this.#remove(name);
+      this.#lookAgainBeside(object);
     });
+    await this.settled();
+  }
+
+  /** Resolves when what was known by now is served. */
+  async settled(): Promise<void> {
     await Promise.all(this.#working.values());
   }
 
@@ -76,19 +84,20 @@ export class CrdManager {
   async #settle(name: string): Promise<void> {
     const crd = this.#informers.for<Crd>(crdRef).get("", name);
     if (!crd) return;
-    const conflict = this.#conflictOf(crd);
-    if (!conflict) {
+    const verdict = acceptNames(crd, this.#namesBeside(crd));
+    // One that was accepted once goes on with the names that it has.
+    if (!verdict.conflict || hasCondition(crd, "Established")) {
       const needsRules = crd.spec.versions.some((version) => hasRules(version.schema?.openAPIV3Schema));
       if (needsRules) await openCel();
-      await this.#register(crd, needsRules);
+      await this.#register({ ...crd, spec: { ...crd.spec, names: verdict.names } }, needsRules);
     }
-    await this.#updateStatus(crd, conflict);
+    if (await this.#updateStatus(crd, verdict)) this.#lookAgainBeside(crd);
     if (crd.metadata.deletionTimestamp !== undefined) await this.#cleanUp(crd);
   }
 
   async #register(crd: Crd, needsRules: boolean): Promise<void> {
     const name = crd.metadata.name ?? "";
-    const generation = `${crd.metadata.uid}/${crd.metadata.generation ?? 0}/${crd.metadata.deletionTimestamp ?? ""}/${crd.status?.storedVersions?.join() ?? ""}`;
+    const generation = `${crd.metadata.uid}/${crd.metadata.generation ?? 0}/${crd.metadata.deletionTimestamp ?? ""}/${crd.status?.storedVersions?.join() ?? ""}/${JSON.stringify(crd.spec.names)}`;
     const known = this.#registered.get(name);
     if (known?.generation === generation) return;
     const cel = needsRules ? await openCel() : undefined;
@@ -130,21 +139,34 @@ export class CrdManager {
       this.#services.registry.remove({ group, version: version.name, plural: names.plural });
   }
 
-  /** What another definition of the group, accepted before, is called already. */
-  #conflictOf(crd: Crd): string | undefined {
-    const { names, group } = crd.spec;
-    for (const { crd: other } of this.#registered.values()) {
-      if (other.metadata.name === crd.metadata.name || other.spec.group !== group) continue;
-      if (other.spec.names.kind === names.kind) return `${JSON.stringify(names.kind)} is already in use`;
-      const taken = new Set([other.spec.names.singular, ...(other.spec.names.shortNames ?? [])]);
-      const clash = [names.singular, ...(names.shortNames ?? [])].find((one) => one && taken.has(one));
-      if (clash) return `${JSON.stringify(clash)} is already in use`;
-    }
-    return undefined;
+  /**
+   * The names of the other definitions of its group: those they have, and of one that nobody has judged yet those it wants, if it was
+   * there first. Every server comes to the same, in whichever order it meets them.
+   */
+  #namesBeside({ metadata, spec }: Crd): CrdNames[] {
+    const entries = this.#services.cache.cache(crdRef);
+    const bornAt = (name = "") => entries.get(name)?.createRevision ?? 0;
+    return this.#group(spec.group, metadata.name).flatMap(({ metadata: other, spec: wanted, status }) => {
+      if (status?.conditions?.length) return status?.acceptedNames ?? [];
+      return bornAt(other.name) < bornAt(metadata.name) ? wanted.names : [];
+    });
   }
 
-  async #updateStatus(crd: Crd, conflict: string | undefined): Promise<void> {
+  #group(group: string, without: string | undefined): Crd[] {
+    const all = this.#informers.for<Crd>(crdRef).list();
+    return all.filter(({ metadata, spec }) => spec.group === group && metadata.name !== without);
+  }
+
+  /** A name may have become free. */
+  #lookAgainBeside({ metadata, spec }: Crd): void {
+    for (const other of this.#group(spec.group, metadata.name))
+      if (!hasCondition(other, "NamesAccepted")) this.#later(other.metadata.name ?? "");
+  }
+
+  /** Says whether it is called otherwise now. */
+  async #updateStatus(crd: Crd, verdict: NamesVerdict): Promise<boolean> {
     const now = timestamp(this.#services.clock.now());
+    let isRenamed = false;
     await this.#services.storage.update(
       crdRef,
       "",
@@ -152,8 +174,9 @@ export class CrdManager {
       (current) => {
         const next = current.copy() as Crd;
         const status = { ...next.status };
-        status.conditions = conditionsOf(next, conflict, now);
-        if (!conflict) status.acceptedNames = next.spec.names;
+        isRenamed = !deepEqual(status.acceptedNames, verdict.names);
+        status.conditions = conditionsOf(next, verdict.conflict, now);
+        status.acceptedNames = verdict.names;
         const storage = next.spec.versions.find((version) => version.storage)?.name;
         const stored = status.storedVersions ?? [];
         status.storedVersions = storage && !stored.includes(storage) ? [...stored, storage] : stored;
@@ -163,6 +186,7 @@ export class CrdManager {
       },
       this.#call,
     );
+    return isRenamed;
   }
 
   /** Deletes every object of the kind, waits until their finalizers are done, and lets the definition go. */
@@ -199,10 +223,10 @@ function removal(object: KubeObject, now: string) {
   return { do: "put" as const, object };
 }
 
-function conditionsOf(crd: Crd, conflict: string | undefined, now: string): CrdCondition[] {
+function conditionsOf(crd: Crd, conflict: NamesVerdict["conflict"], now: string): CrdCondition[] {
   const wanted: CrdCondition[] = [
     conflict
-      ? { type: "NamesAccepted", status: "False", reason: "KindConflict", message: conflict }
+      ? { type: "NamesAccepted", status: "False", ...conflict }
       : { type: "NamesAccepted", status: "True", reason: "NoConflicts", message: "no conflicts found" },
     conflict && !hasCondition(crd, "Established")
       ? { type: "Established", status: "False", reason: "NotAccepted", message: "not all names are accepted" }

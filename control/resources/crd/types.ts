@@ -4,7 +4,7 @@ import type { ClientConfig } from "../../../plugins/kit/client-config.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
-interface CrdNames {
+export interface CrdNames {
   plural: string;
   singular?: string;
   kind: string;
