@@ -2,13 +2,18 @@ import t from "tap";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
+import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { startContainerd, withoutContainerd } from "../../test/harness/containerd.ts";
 import { until } from "../../test/harness/until.ts";
 import { uninterrupted } from "../../plugins/kit/call.ts";
 import * as cri from "../api/gen/runtime.js";
+import { grpcService } from "../api/grpc-service.ts";
 import { translate } from "./containerd-events.ts";
 import { Envelope, TaskEvent } from "./gen/events.js";
 import { openRemote } from "./open.ts";
+
+type Answer = (error: { code: number; details: string } | null, message?: unknown) => void;
 
 t.test("openRemote() says so when there is no socket", async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "skiff-remote-"));
@@ -32,6 +37,38 @@ t.test("a stopped call fails at once", async (t) => {
     code: "timeout",
   });
   for await (const _ of remote.runtime.getContainerEvents({}, { signal: AbortSignal.abort() })) t.fail("no event");
+});
+
+t.test("answers of CRI-O become those of the contract", async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "skiff-remote-"));
+  const socket = join(dir, "cri.sock");
+  const server = new Server();
+  let isPresent = false;
+  server.addService(grpcService(cri.RuntimeServiceDefinition), {
+    execSync: (_: unknown, answer: Answer) =>
+      answer(null, cri.ExecSyncResponse.create({ exitCode: -1, stderr: Buffer.from("command timed out") })),
+  });
+  server.addService(grpcService(cri.ImageServiceDefinition), {
+    removeImage: (_: unknown, answer: Answer) => answer({ code: 2, details: "identifier is not an image" }),
+    imageStatus: (_: unknown, answer: Answer) =>
+      answer(null, cri.ImageStatusResponse.create(isPresent ? { image: { id: "a" } } : {})),
+  });
+  await promisify(server.bindAsync.bind(server))(`unix:${socket}`, ServerCredentials.createInsecure());
+  const remote = openRemote({ socket });
+  t.teardown(async () => {
+    await remote.close();
+    server.forceShutdown();
+    rmSync(dir, { recursive: true });
+  });
+  const exec = cri.ExecSyncRequest.create({ containerId: "a", cmd: ["sleep", "9"], timeout: 1 });
+  await t.rejects(remote.runtime.execSync(exec, uninterrupted), {
+    code: "timeout",
+    message: "ExecSync: the command was ended after 1 s: command timed out",
+  });
+  const removal = cri.RemoveImageRequest.create({ image: { image: "a" } });
+  t.same(await remote.image.removeImage(removal, uninterrupted), {}, "an image that is gone is removed");
+  isPresent = true;
+  await t.rejects(remote.image.removeImage(removal, uninterrupted), { message: /is not an image/ });
 });
 
 t.test("translate() tells a container's exit from that of an exec", async (t) => {

@@ -2,14 +2,18 @@
 
 import { type Clock, systemClock } from "../../plugins/kit/clock.ts";
 import type { Call } from "../../plugins/kit/call.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
+import { Fault, isFault } from "../../plugins/kit/fault.ts";
 import type { ImageService, Runtime, RuntimeService } from "../api/contract.ts";
 import {
   type ContainerEventResponse,
+  type ExecSyncRequest,
+  type ExecSyncResponse,
   type GetEventsRequest,
   ImageServiceDefinition,
   type ListImagesRequest,
   type ListImagesResponse,
+  type RemoveImageRequest,
+  type RemoveImageResponse,
   RuntimeServiceDefinition,
 } from "../api/gen/runtime.js";
 import type { ServiceTable } from "../api/grpc-service.ts";
@@ -43,11 +47,16 @@ export function openRemote({ socket, clock = systemClock }: RemoteOptions): Runt
           return unary.removeContainer(request, call);
         }),
       ),
+    execSync: (request, call) => execSync(unary, request, call),
     getContainerEvents: (request, call) => containerEvents(channel, unary, clock, request, call),
   };
   return {
     runtime,
-    image: { ...image, listImages: (request, call) => listImages(image, request, call) },
+    image: {
+      ...image,
+      listImages: (request, call) => listImages(image, request, call),
+      removeImage: (request, call) => removeImage(image, request, call),
+    },
     sessions: remoteSessions(unary),
     close: async () => channel.close(),
   };
@@ -61,6 +70,29 @@ async function listImages(image: ImageService, request: ListImagesRequest, call:
   if (!wanted?.image) return image.listImages(request, call);
   const { image: found } = await image.imageStatus({ image: wanted, verbose: false }, call);
   return { images: found ? [found] : [] };
+}
+
+/** CRI-O fails where another call took the image away at the same moment; CRI says that this one is idempotent too. */
+async function removeImage(image: ImageService, request: RemoveImageRequest, call: Call): Promise<RemoveImageResponse> {
+  try {
+    return await image.removeImage(request, call);
+  } catch (error) {
+    const { image: left } = await image.imageStatus({ image: request.image, verbose: false }, call);
+    if (left) throw error;
+    return {};
+  }
+}
+
+/** CRI-O tells a command that took too long by an exit code which no process can have. */
+async function execSync(
+  unary: Pick<RuntimeService, "execSync">,
+  request: ExecSyncRequest,
+  call: Call,
+): Promise<ExecSyncResponse> {
+  const answer = await unary.execSync(request, call);
+  if (answer.exitCode !== -1) return answer;
+  const said = Buffer.from(answer.stderr).toString().trim();
+  throw new Fault("timeout", `ExecSync: the command was ended after ${request.timeout} s: ${said}`);
 }
 
 async function goneIsFine<T extends object>(answer: Promise<T>): Promise<T> {

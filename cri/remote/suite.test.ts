@@ -1,8 +1,8 @@
-import { execFileSync } from "node:child_process";
 import t from "tap";
 import { startContainerd, withoutContainerd } from "../../test/harness/containerd.ts";
 import { busyboxImage, busyboxImageName } from "../../test/harness/images.ts";
 import { busyboxImage as pulledImage } from "../../test/harness/image-builder.ts";
+import { isAtLeast, type Version, versionOf } from "../../test/harness/program-version.ts";
 import { TestRegistry } from "../../test/harness/registry.ts";
 import { without } from "../../test/harness/stock-kubernetes.ts";
 import { echoServer, type RuntimeSuite } from "../../test/suites/runtime/setup.ts";
@@ -15,23 +15,13 @@ const images = {
   removable: "skiff.test/removable:1",
 };
 
-/** Such as [1, 6]. */
-function versionOf(program: string): [major: number, minor: number] {
-  const [, major, minor] = / v?(\d+)\.(\d+)\./.exec(execFileSync(program, ["--version"], { encoding: "utf8" })) ?? [];
-  return [Number(major), Number(minor)];
-}
-
-function isAtLeast([major, minor]: [number, number], wanted: [number, number]): boolean {
-  return major > wanted[0] || (major === wanted[0] && minor >= wanted[1]);
-}
-
 function withoutCriu(): RuntimeSuite["lacks"] {
   const reason = without("criu");
   return reason ? { criu: reason } : {};
 }
 
 /** What each line of containerd has, as it was seen: 1.6.20, 1.7.24 and 2.1.9. */
-function lacksOf(version: [number, number]): RuntimeSuite["lacks"] {
+function lacksOf(version: Version): RuntimeSuite["lacks"] {
   const name = `containerd ${version.join(".")}`;
   const isTwo = isAtLeast(version, [2, 0]);
   const hasUsers = isTwo && isAtLeast(versionOf("runc"), [1, 2]);

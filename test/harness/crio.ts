@@ -120,10 +120,14 @@ function writeConfig(dir: string, socket: string, registryHost: string): void {
       .join(""),
   );
   write("storage.conf", `[storage]\ndriver = "overlay"\ngraphroot = "${dir}/root"\nrunroot = "${dir}/run"\n`);
-  // The machine may not let anyone lower an oom score, which CRI-O insists on for a pod's first process.
+  // The machine may not let anyone lower an oom score, which CRI-O insists on for a pod's first process, nor have the capability for it.
   const ociRuntime = `#!/bin/sh
+fit() { sed -i 's/"oomScoreAdj": *-[0-9]*/"oomScoreAdj":0/; s/"CAP_SYS_RESOURCE",//g' "$1"; }
 for word; do
-  case $last in -b | --bundle) sed -i 's/"oomScoreAdj": *-[0-9]*/"oomScoreAdj":0/' "$word/config.json" ;; esac
+  case $last in
+    -b | --bundle) fit "$word/config.json" ;;
+    -p | --process) fit "$word" ;;
+  esac
   last=$word
 done
 exec runc "$@"
@@ -157,6 +161,8 @@ runtime_type = "oci"
 runtime_root = "${dir}/runc"
 monitor_path = ""
 monitor_cgroup = "pod"
+[crio.stats]
+included_pod_metrics = ["cpu", "memory", "network", "oom"]
 [crio.image]
 pause_image = "${pauseImageName}"
 pause_command = "/pause"

@@ -5,8 +5,8 @@ import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { packTar, type TarEntry } from "modern-tar";
+import { holderProgram } from "../../plugins/kit/platform/holder-program.ts";
 import { imageOf, layerOf, type TestImage as BuiltImage } from "./image-builder.ts";
-import { pauseProgram } from "./pause-program.ts";
 
 interface ImageFile {
   readonly path: string;
@@ -38,12 +38,13 @@ export const busyboxImageName = "skiff.test/busybox:1";
 
 const platform = { architecture: process.arch === "arm64" ? "arm64" : "amd64", os: "linux" };
 
-/** Holds a sandbox's namespaces: a program of a few dozen bytes that sleeps for ever. */
+/** Holds a sandbox's namespaces: a program of a few dozen bytes that sleeps for ever, and so must be killed. */
 export function pauseImage(): TestImage {
   return {
     name: pauseImageName,
-    files: [{ path: "pause", data: pauseProgram(), mode: 0o755 }],
+    files: [{ path: "pause", data: holderProgram() ?? "", mode: 0o755 }],
     entrypoint: ["/pause"],
+    stopSignal: "SIGKILL",
   };
 }
 

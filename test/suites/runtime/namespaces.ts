@@ -142,7 +142,7 @@ export function namespaces(t: Test, bench: Workbench): void {
     await bench.removePod(pod.id);
   });
 
-  const userless = skip || bench.lacks("userNamespaces");
+  const userless = skip || bench.lacks("userNamespaces", "idMappedMounts");
   t.test("mounts with the pod's id mappings show owners as the pod's users", { skip: userless }, async (t) => {
     const ids = [{ hostId: 200_000, containerId: 0, length: 65_536 }];
     const usernsOptions = { mode: POD, uids: ids, gids: ids };

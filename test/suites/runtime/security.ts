@@ -29,7 +29,7 @@ export function security(t: Test, bench: Workbench): void {
       supplementalGroups: [777, 888],
       namespaceOptions: { pid: cri.NamespaceMode.CONTAINER },
     });
-    t.match(await bench.sh(id, "id"), /^uid=1234 gid=4321 groups=.*777.*888/);
+    t.match(await bench.sh(id, "id -u; id -g; id -G"), /^1234\n4321\n.*777.*888/);
     const named = await running({ runAsUsername: "app" });
     t.match(await bench.sh(named, "id"), /^uid=1000\(app\) gid=1000\(app\)/);
     await t.rejects(running({ runAsUsername: "nobody-knows-me" }));

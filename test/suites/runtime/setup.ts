@@ -3,8 +3,8 @@
 import type { Runtime } from "../../../cri/api/contract.ts";
 
 /**
- * What a runtime may lack. Each is a line in the test's output with its reason, and the RPCs among them must then fail
- * as `unsupported`.
+ * What a runtime may lack. Each is a line in the test's output with its reason, or asks for the other way that is known;
+ * and the RPCs among them must then fail as `unsupported`.
  */
 export type Ability =
   | "kernel" // real processes, mounts, namespaces and cgroups
@@ -14,15 +14,25 @@ export type Ability =
   | "checkpointContainer"
   | "criu" // the program that makes checkpoints, where the runtime asks for it only then
   | "metrics"
+  | "metricLabels" // describing every label of a metric
   | "podStats"
+  | "podUsage" // what a pod uses as a whole
   | "userNamespaces"
+  | "idMappedMounts" // mounts that show owners as the pod's users
   | "recursiveReadOnly"
   | "imageVolumes"
   | "stopSignal"
   | "containerUser"
   | "handlers"
   | "sizeAtStart" // a terminal's size before its command begins
+  | "ownTerminal" // a terminal with nothing in between that changes or cuts off what passes
+  | "orderedEvents" // telling a start before the end that follows at once
   | "lateUpdates" // refusing to change what has exited
+  | "lateCommands" // looking for a container's command at its start, not before
+  | "takenNames" // refusing a name that is taken, rather than answering with who has it
+  | "killAtOnce" // SIGKILL and nothing else where a stop gives no time
+  | "burial" // reaping a command that took too long, rather than leaving it to the machine's first process
+  | "notFoundCode" // saying by its code that something does not exist, not only in words
   | "restart"
   | "exitsWhileAway"; // exit codes of what ended while nobody looked
 

@@ -48,6 +48,12 @@ export class Workbench {
     return abilities.map((ability) => this.suite.lacks[ability]).find(Boolean) ?? false;
   }
 
+  /** How a call fails for what does not exist. */
+  notFound(): { code: string } | { name: string; message: RegExp } {
+    if (!this.lacks("notFoundCode")) return { code: "not-found" };
+    return { name: "Fault", message: /not found|does not exist|does not resolve/ };
+  }
+
   podConfig(changes: SandboxChanges = {}): cri.PodSandboxConfig {
     const name = `suite-${this.#run}-${this.#number++}`;
     return cri.PodSandboxConfig.create({
