@@ -1,7 +1,7 @@
 // Kubernetes' own kubelet from PATH, on any CRI socket, for tests and as a peer of benchmarks; everything of it is gone with its owner.
 
 import { spawn } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { writeYaml } from "../../plugins/kit/yaml.ts";
 import type { Owner } from "./etcd.ts";
@@ -9,8 +9,10 @@ import { removeCgroup, unmountBelow } from "./left-behind.ts";
 import { freePort } from "./skiff.ts";
 import { without } from "./stock-kubernetes.ts";
 
-/** The one folder that a kubelet cannot be told to have elsewhere; it clears the sockets of others from it. */
+/** A folder that a kubelet cannot be told to have elsewhere; it clears the sockets of others from it. */
 const deviceFolder = "/var/lib/kubelet/device-plugins";
+/** Others that it makes wherever its own are; it leaves them empty. */
+const madeFolders = ["/var/lib/kubelet", "/var/log/containers"];
 
 export const noStockKubelet: string | false =
   without("kubelet", "kubectl") || (existsSync(deviceFolder) && `${deviceFolder} is another kubelet's`);
@@ -56,6 +58,9 @@ export async function startStockKubelet(t: Owner, options: StockKubeletOptions):
     healthzPort: 0,
     podLogsDir: join(dir, "logs"),
     evictionHard: { "memory.available": "1Mi" },
+    // The machine's rules are not for a test to change.
+    makeIPTablesUtilChains: false,
+    volumePluginDir: join(dir, "volume-plugins"),
     ...options.settings,
   };
   writeFileSync(config, writeYaml(settings));
@@ -69,6 +74,7 @@ export async function startStockKubelet(t: Owner, options: StockKubeletOptions):
     "hostname-override": options.nodeName,
   };
   const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+  const newFolders = madeFolders.filter((folder) => !existsSync(folder));
   const kubelet = spawn("kubelet", args, { stdio: ["ignore", "ignore", "pipe"] });
   let said = "";
   kubelet.stderr.on("data", (chunk) => (said = (said + String(chunk)).slice(-20_000)));
@@ -78,6 +84,7 @@ export async function startStockKubelet(t: Owner, options: StockKubeletOptions):
     await ended;
     unmountBelow(join(dir, "kubelet"));
     rmSync(deviceFolder, { recursive: true, force: true });
+    for (const folder of newFolders) if (existsSync(folder) && readdirSync(folder).length === 0) rmdirSync(folder);
   });
   return { pid: kubelet.pid ?? 0, said: () => said };
 }

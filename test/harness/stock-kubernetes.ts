@@ -137,6 +137,8 @@ export async function startStockKubernetes(t: Owner): Promise<StockKubernetes> {
     "allocate-node-cidrs": "true",
     "cluster-cidr": clusterCidr,
     "leader-elect": "false",
+    // It makes the folder, which would be the machine's.
+    "flex-volume-plugin-dir": join(dir, "volume-plugins"),
   });
   start("kube-scheduler", {
     kubeconfig: kubeconfigFor("system:kube-scheduler"),
