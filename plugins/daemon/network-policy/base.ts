@@ -12,6 +12,7 @@ export function policyBase(t: string, clusterDns: readonly string[]): string[] {
     lines.push(
       `add map ${t} egress${f} { type ipv${f}_addr : verdict; }`,
       `add map ${t} ingress${f} { type ipv${f}_addr : verdict; }`,
+      `add set ${t} selves${f} { type ipv${f}_addr . ipv${f}_addr; }`,
     );
   lines.push(
     // After services have chosen the pod, before the filter chains of others.
@@ -31,6 +32,9 @@ export function policyBase(t: string, clusterDns: readonly string[]): string[] {
   );
   for (const f of [4, 6] as const) {
     const ip = f === 4 ? "ip" : "ip6";
+    // A pod that was chosen for its own request to a service: no policy can keep a pod from itself.
+    for (const chain of ["egress_forward", "ingress_forward"])
+      lines.push(`add rule ${t} ${chain} ${ip} saddr . ${ip} daddr @selves${f} accept`);
     lines.push(
       `add rule ${t} egress_forward ${ip} saddr vmap @egress${f}`,
       `add rule ${t} egress_input ${ip} saddr vmap @egress${f}`,

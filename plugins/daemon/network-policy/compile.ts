@@ -48,7 +48,10 @@ export function compilePolicies(world: PolicyWorld): Plan {
       const names = selecting.map(({ policy }) => chainOf(policy, direction)).sort();
       const chain = `${direction === "ingress" ? "in" : "out"}_${hash(names.join())}`;
       plan.chains.set(chain, [...names.map((name) => `jump ${name}`), "drop"]);
-      for (const ip of podIps(pod)) addElement(plan, `${direction}${familyOf(ip)}`, ip, `goto ${chain}`);
+      for (const ip of podIps(pod)) {
+        addElement(plan, `${direction}${familyOf(ip)}`, ip, `goto ${chain}`);
+        addElement(plan, `selves${familyOf(ip)}`, `${ip} . ${ip}`);
+      }
       for (const name of names) used.set(name, [...(used.get(name) ?? []), pod]);
     }
     for (const { policy } of policies) {

@@ -37,6 +37,15 @@ function policy(name: string, spec: Record<string, unknown>, inNamespace = "shop
   } as unknown as NetworkPolicy;
 }
 
+/** What the service proxy would do for a service with one endpoint. */
+const serviceOf = (clusterIp: string, podIp: string): string[] => [
+  "add table ip service",
+  "add chain ip service prerouting { type nat hook prerouting priority -100; }",
+  `add rule ip service prerouting ip daddr ${clusterIp} dnat to ${podIp}`,
+  "add chain ip service postrouting { type nat hook postrouting priority 100; }",
+  `add rule ip service postrouting ip saddr ${podIp} ip daddr ${podIp} masquerade`,
+];
+
 const namespaces = [namespace("shop", { team: "a" }), namespace("other", { team: "b" })];
 
 t.test("portMatches() writes numbers, ranges, whole protocols and names", async (t) => {
@@ -126,6 +135,13 @@ t.test("policies on a kernel", { skip: noNetworkReason() }, async (t) => {
   t.notOk(await reach(friend, web), "default deny");
   t.ok(await reach(undefined, web), "the node itself always reaches its pods");
   t.ok(await reach(web, friend), "answers to its own connections come through");
+  const service = { ip: "10.96.0.9" };
+  await kernel.nft.run(serviceOf(service.ip, web.ip).join("\n"), uninterrupted);
+  t.notOk(await reach(friend, service), "a service is no way around");
+  t.ok(await reach(web, service), "a pod that a service sends to itself");
+  await apply(policy("deny", { ...selectWeb, policyTypes: ["Ingress", "Egress"] }));
+  t.ok(await reach(web, service), "also where it may send to nobody");
+  t.notOk(await reach(web, friend));
   await apply(
     policy("deny", selectWeb),
     policy("allow", {
