@@ -42,6 +42,7 @@ import type { ControllerContext } from "./manager/contract.ts";
 import { LeaderLease } from "./manager/leader-lease.ts";
 import { ControllerManager } from "./manager/manager.ts";
 import { controllerMetrics } from "./manager/metrics.ts";
+import { serverIdentity } from "./manager/server-identity.ts";
 import { configurationFrom } from "./scheduler/configuration.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
 import { SchedulerMeters } from "./scheduler/scheduler-meters.ts";
@@ -250,7 +251,7 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
   const lease = new LeaderLease({
     client: system,
     name: "kube-controller-manager",
-    identity: ownHost,
+    identity: isShared ? serverIdentity(dataDir, ownHost) : ownHost,
     clock,
     log,
   });

@@ -86,7 +86,7 @@ t.test("of two control planes the other goes on when one is killed", { skip: noE
       { namespace: "kube-system", name: "kube-controller-manager" },
       call,
     );
-    return lease.spec?.holderIdentity ?? "";
+    return lease.spec?.holderIdentity?.split("_")[1] ?? "";
   };
   /** Where pods are led that ask for the API. */
   const servers = async () => {
