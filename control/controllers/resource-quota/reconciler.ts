@@ -9,26 +9,25 @@ import type { ResourceQuota } from "../../../plugins/kit/quota/scopes.ts";
 import { chargedUntil } from "../../../plugins/kit/quota/usage.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { builtInResources } from "../stored-resources.ts";
+import { RecentCharges } from "./charges.ts";
 import { countedResource, usedBy } from "./totals.ts";
 
 const lookAgainMs = 5 * 60_000;
 /** Objects of custom resources wake nobody when they go. */
 const lookAtCustomMs = 10_000;
 // What admission has charged may not be stored yet: a quota that was charged just now is counted when it is quiet, but
-// not put off for ever.
+// not put off for ever; then what was charged last stays charged.
 const quietMs = 1000;
 const longestWaitMs = 5000;
 
 export const resourceQuotaController: ControllerFactory = ({ client, informers, clock }) => {
   const quotas = informers.for<ResourceQuota>(resources.resourcequotas);
-  const chargedAt = new Map<string, number>();
+  const charges = new RecentCharges(quietMs);
   const waitingSince = new Map<string, number>();
   const keyOf = (quota: ResourceQuota) => `${quota.metadata.namespace}/${quota.metadata.name}`;
   quotas.onEvent(({ type, object, previous }) => {
-    if (type === "delete") chargedAt.delete(keyOf(object));
-    else if (previous && JSON.stringify(previous.status?.used) !== JSON.stringify(object.status?.used)) {
-      chargedAt.set(keyOf(object), clock.monotonic());
-    }
+    if (type === "delete") charges.forget(keyOf(object));
+    else if (previous) charges.note(keyOf(object), previous.status?.used, object.status?.used, clock.monotonic());
   });
   const quotasBeside = (object: KubeObject) => quotas.list(object.metadata.namespace ?? "").map(keyOf);
   const counted = builtInResources.filter(
@@ -46,7 +45,7 @@ export const resourceQuotaController: ControllerFactory = ({ client, informers, 
   /** How long to wait yet, in milliseconds; 0 when it may be counted now. */
   function putOff(key: string): number {
     const now = clock.monotonic();
-    const quiet = (chargedAt.get(key) ?? Number.NEGATIVE_INFINITY) + quietMs - now;
+    const quiet = charges.quietIn(key, now);
     const since = waitingSince.get(key) ?? now;
     if (quiet <= 0 || now - since >= longestWaitMs) {
       waitingSince.delete(key);
@@ -78,8 +77,11 @@ export const resourceQuotaController: ControllerFactory = ({ client, informers, 
       const isKnown = Object.keys(hard).every((each) => quota.status?.used?.[each] !== undefined);
       const wait = isKnown ? putOff(key) : 0;
       if (wait > 0) return wait;
-      const used = usedBy(quota, (of) => informers.for<KubeObject>(of as ResourceRef).list(namespace), clock.now());
-      const pause = Math.min(pauseOf(hard), untilOverdue(namespace));
+      const now = clock.monotonic();
+      const counted = usedBy(quota, (of) => informers.for<KubeObject>(of as ResourceRef).list(namespace), clock.now());
+      const used = isKnown ? charges.withThese(key, counted, quota.status?.used, now) : counted;
+      const quiet = charges.quietIn(key, now) || lookAgainMs;
+      const pause = Math.min(pauseOf(hard), untilOverdue(namespace), quiet);
       if (isSame(quota.status?.used, used) && isSame(quota.status?.hard, hard)) return pause;
       try {
         await client.update(resources.resourcequotas, { ...quota, status: { hard, used } }, call, {
