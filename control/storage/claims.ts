@@ -27,14 +27,15 @@ export interface ClaimedWrite {
   /** The object's own key, and what it must be at. */
   readonly key: string;
   readonly expect: number | "absent";
+  /** Another object that must be as it was. */
+  readonly beside?: { readonly key: string; readonly expect: number };
   /** Its next bytes; it goes when absent. */
   readonly value?: Uint8Array;
 }
 
-/** What failed is the object itself, which is `current` now, unless another has what was to be claimed. */
-export type ClaimedResult =
-  | { ok: true; revision: number }
-  | { ok: false; isClaimed: boolean; current: StoreEntry | undefined };
+/** What was not as expected: the object, which is `current` now, the one beside it, or another has what was to be claimed. */
+export type Lost = { ok: false; to: "object" | "beside" | "claim"; current: StoreEntry | undefined };
+export type ClaimedResult = { ok: true; revision: number } | Lost;
 
 type Transact = NonNullable<Store["transact"]>;
 
@@ -71,24 +72,25 @@ export class Claims {
 
   /** The write with its claims, all or nothing. A claim in the way whose object does not have what it says is replaced. */
   async write(
-    { key, expect, value }: ClaimedWrite,
+    { key, expect, value, beside }: ClaimedWrite,
     claims: readonly TransactionStep[],
     call: Call,
   ): Promise<ClaimedResult> {
     const own: TransactionStep = value ? { key, expect, put: value } : { key, expect, delete: true };
     let steps = claims;
     for (;;) {
-      const result = await this.#transact([own, ...steps], call);
+      const result = await this.#transact([own, ...(beside ? [beside] : []), ...steps], call);
       if (result.ok) return result;
-      const [current, ...inTheWay] = result.current;
+      const [current, ...found] = result.current;
       const isAsExpected = expect === "absent" ? !current : current?.revision === expect;
-      if (!isAsExpected) return { ok: false, isClaimed: false, current };
+      if (!isAsExpected) return { ok: false, to: "object", current };
+      if (beside && found.shift()?.revision !== beside.expect) return { ok: false, to: "beside", current };
       const next: TransactionStep[] = [];
       for (const [index, step] of steps.entries()) {
-        const found = inTheWay[index];
-        if (step.expect !== "any" && found && (await this.#isHeld(found, call)))
-          return { ok: false, isClaimed: true, current };
-        next.push(step.expect === "any" ? step : { ...step, expect: found?.revision ?? "absent" });
+        const inTheWay = found[index];
+        if (step.expect !== "any" && inTheWay && (await this.#isHeld(inTheWay, call)))
+          return { ok: false, to: "claim", current };
+        next.push(step.expect === "any" ? step : { ...step, expect: inTheWay?.revision ?? "absent" });
       }
       steps = next;
     }

@@ -5,7 +5,7 @@ import type { Call } from "../../plugins/kit/call.ts";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import type { Store, StoreEntry } from "../../plugins/kit/store.ts";
 import { deepEqual } from "../resources/equal.ts";
-import type { ClaimedResult, Claims } from "./claims.ts";
+import type { ClaimedWrite, Claims, Lost } from "./claims.ts";
 import { asBuffer, encodeObject } from "./encoding.ts";
 import { Entry } from "./entry.ts";
 import { localKey, type StorageRef, storageKey } from "./keys.ts";
@@ -15,14 +15,20 @@ import type { WatchCache } from "./watch-cache.ts";
 /** What an update decides on seeing the current state: the next one, nothing to do, or that the object goes away. */
 export type Change = { do: "put"; object: KubeObject } | { do: "nothing" } | { do: "delete" };
 
-/** `taken` says what of it somebody else has: its name, or something that only one object may have (see claims.ts). */
-export type CreateResult = { ok: true; entry: Entry } | { ok: false; taken: "name" | "claim" };
+/**
+ * What it was lost to: its name is taken, somebody else has what only one object may have (see claims.ts), or its namespace is no longer
+ * as it was.
+ */
+export type CreateResult = { ok: true; entry: Entry } | { ok: false; lostTo: "name" | "claim" | "namespace" };
 
 export interface UpdateResult {
   /** The state now; for a deletion, the last state stamped with the revision that removed it. */
   readonly entry: Entry;
   readonly deleted: boolean;
 }
+
+const namespaces: StorageRef = { group: "", plural: "namespaces" };
+const names = { object: "name", beside: "namespace", claim: "claim" } as const;
 
 export class ObjectStorage {
   readonly #store: Store;
@@ -35,17 +41,20 @@ export class ObjectStorage {
     this.#claims = claims;
   }
 
+  /** Where others write to the store as well, the namespace must still be the given one; alone, the caller has seen to that. */
   async create(
     ref: StorageRef,
     namespace: string,
     name: string,
     object: KubeObject,
     call: Call,
+    home?: Entry,
   ): Promise<CreateResult> {
     const key = storageKey(ref, namespace, name);
-    const write = { ref, key, plain: encodeObject(object), object };
+    const beside = this.#claims && home && { key: storageKey(namespaces, "", home.key), expect: home.revision };
+    const write = { ref, key, plain: encodeObject(object), object, ...(beside ? { beside } : {}) };
     const result = await this.#put(write, call);
-    if (!result.ok) return { ok: false, taken: result.isClaimed ? "claim" : "name" };
+    if (!result.ok) return { ok: false, lostTo: names[result.to] };
     return { ok: true, entry: await this.#settle(ref, localKey(namespace, name), result.entry, call) };
   }
 
@@ -84,11 +93,11 @@ export class ObjectStorage {
       }
       const written = await this.#put({ ref, key, plain: value, object, before: verdict.current }, call);
       if (written.ok) return { entry: await this.#settle(ref, local, written.entry, call), deleted: false };
-      if (!written.isClaimed) latest.lostTo(this.#entryOf(ref, local, written.current));
+      if (written.to === "object") latest.lostTo(this.#entryOf(ref, local, written.current));
     }
   }
 
-  async #put({ ref, key, plain, object, before }: Write, call: Call): Promise<WriteResult> {
+  async #put({ ref, key, plain, object, before, beside }: Write, call: Call): Promise<WriteResult> {
     const transformer = this.#cache.transformerFor(ref);
     const value = transformer ? transformer.seal(key, plain) : plain;
     const expect = before?.revision ?? "absent";
@@ -97,11 +106,11 @@ export class ObjectStorage {
     let landed = false;
     try {
       const result =
-        this.#claims && claims.length > 0
-          ? await this.#claims.write({ key, expect, value }, claims, call)
+        this.#claims && (claims.length > 0 || beside)
+          ? await this.#claims.write({ key, expect, value, ...(beside ? { beside } : {}) }, claims, call)
           : await this.#store.put(key, value, expect, call);
       landed = result.ok;
-      if (!result.ok) return { isClaimed: false, ...result };
+      if (!result.ok) return { to: "object", ...result };
       if ("entry" in result) return result;
       const { revision } = result;
       return { ok: true, entry: { key, value, createRevision: before?.createRevision ?? revision, revision } };
@@ -138,9 +147,10 @@ interface Write {
   readonly object: KubeObject;
   /** What it takes the place of; there must be nothing when absent. */
   readonly before?: Entry;
+  readonly beside?: NonNullable<ClaimedWrite["beside"]>;
 }
 
-type WriteResult = { ok: true; entry: StoreEntry } | Extract<ClaimedResult, { ok: false }>;
+type WriteResult = { ok: true; entry: StoreEntry } | Lost;
 type DeleteOutcome = { ok: true; revision: number } | { ok: false; current: StoreEntry | undefined };
 
 /** What is to be done with the current state: write it, remove it (without a value), or answer without a write. */

@@ -57,7 +57,7 @@ t.test("ObjectStorage.create() answers with what the cache shows, once", async (
   const { from, to } = entry?.metadataRange() ?? { from: 0, to: 0 };
   const { resourceVersion: _, ...metadata } = entry?.object.metadata ?? {};
   t.same(JSON.parse(`{${entry?.value.toString("utf8", from, to)}`), metadata);
-  t.same(await storage.create(ref, "ns", "a", object("a"), call), { ok: false, taken: "name" });
+  t.same(await storage.create(ref, "ns", "a", object("a"), call), { ok: false, lostTo: "name" });
 });
 
 t.test("ObjectStorage.update() loses no change of concurrent writers", async (t) => {

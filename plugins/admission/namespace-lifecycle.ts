@@ -1,8 +1,8 @@
 // Nothing is made in a namespace that is missing or going away, and the namespaces everything rests on stay.
 
 import { refuse } from "../kit/admission.ts";
+import { namespaceEnding, namespaceMissing } from "../kit/namespace-refusals.ts";
 import type { Namespace } from "../kit/objects/types.ts";
-import { statusFault } from "../kit/status-fault.ts";
 import { step } from "./step.ts";
 
 const immortal = new Set(["default", "kube-system", "kube-public"]);
@@ -24,18 +24,8 @@ export const namespaceLifecycle = step("NamespaceLifecycle", ({ view }) => ({
     const found =
       view.informer<Namespace>(namespaces).get("", request.namespace) ??
       (await view.read<Namespace>(namespaces, at, call));
-    if (!found) {
-      throw statusFault("not-found", `namespaces ${JSON.stringify(request.namespace)} not found`, {
-        code: 404,
-        reason: "NotFound",
-        details: { name: request.namespace, kind: "namespaces" },
-      });
-    }
-    if (found.status?.phase !== "Terminating" && !found.metadata.deletionTimestamp) return;
-    throw refuse(
-      request,
-      `unable to create new content in namespace ${request.namespace} because it is being terminated`,
-      [{ reason: "NamespaceTerminating", message: `namespace ${request.namespace} is being terminated` }],
-    );
+    if (!found) throw namespaceMissing(request.namespace);
+    if (found.status?.phase === "Terminating" || found.metadata.deletionTimestamp)
+      throw namespaceEnding(request, request.namespace);
   },
 }));

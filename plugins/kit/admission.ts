@@ -72,17 +72,16 @@ export interface AdmissionPlugin {
   reinvoke?(request: AdmissionRequest, call: Call): void | Promise<void>;
 }
 
+/** What a refusal must know of the request. */
+export type Refused = Pick<AdmissionRequest, "group" | "resource" | "name" | "object">;
+
 /** What a refusal calls the object: its name, or what its name will begin with. */
-export function nameIn(request: AdmissionRequest): string {
+export function nameIn(request: Refused): string {
   return request.name || request.object?.metadata.name || request.object?.metadata.generateName || "";
 }
 
 /** The refusal of a write, in upstream's words: `pods "web" is forbidden: <why>`. Throw what it returns. */
-export function refuse(
-  request: AdmissionRequest,
-  why: string,
-  causes?: { reason?: string; message?: string }[],
-): Fault {
+export function refuse(request: Refused, why: string, causes?: { reason?: string; message?: string }[]): Fault {
   const qualified = request.group === "" ? request.resource : `${request.resource}.${request.group}`;
   const name = nameIn(request);
   return statusFault("forbidden", `${qualified} ${JSON.stringify(name)} is forbidden: ${why}`, {

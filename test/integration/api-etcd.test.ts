@@ -182,3 +182,35 @@ t.test("a resource that one server was told to serve, another serves at once", {
   }
   t.equal((await two.ask("GET", "/apis/example.com/v1/namespaces/default/nothing")).status, 404);
 });
+
+t.test("nothing is made in a namespace that another server has emptied", { skip: noEtcd }, async (t) => {
+  const [member] = await startEtcd(t);
+  const { api: one, store } = await openServer(t, member?.url ?? "");
+  const { api: two } = await openServer(t, member?.url ?? "", lagging);
+  for (const name of ["going", "gone", "changed"]) await one.ask("POST", "/api/v1/namespaces", { metadata: { name } });
+  await until("both to know them", async () => (await two.ask("GET", "/api/v1/namespaces")).body.items.length === 3);
+  const make = (name: string) =>
+    two.ask("POST", `/api/v1/namespaces/${name}/configmaps`, { metadata: { name: "late" } });
+  const end = async (name: string) => {
+    const { body } = await one.ask("DELETE", `/api/v1/namespaces/${name}`);
+    return { ...body, spec: { finalizers: [] } };
+  };
+  await end("going");
+  const refused = await make("going");
+  t.equal(refused.status, 403);
+  t.match(
+    refused.body.message,
+    'configmaps "late" is forbidden: unable to create new content in namespace going because it is being terminated',
+  );
+  const finalized = await one.ask("PUT", "/api/v1/namespaces/gone/finalize", await end("gone"));
+  t.equal(finalized.status, 200, finalized.text);
+  const missing = await make("gone");
+  t.strictSame([missing.status, missing.body.message], [404, 'namespaces "gone" not found']);
+  await one.ask("PATCH", "/api/v1/namespaces/changed", { metadata: { labels: { a: "b" } } }, merge);
+  t.equal((await make("changed")).status, 201, "one that only changed is no reason");
+  const { entries } = await store.list("/registry/core/configmaps/", {}, call);
+  t.strictSame(
+    entries.map(({ key }) => key),
+    ["/registry/core/configmaps/changed/late"],
+  );
+});

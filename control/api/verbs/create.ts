@@ -9,6 +9,7 @@ import { trackCreate } from "../apply/track.ts";
 import { asObject, decodeBody } from "../body.ts";
 import { checkFields } from "../field-validation.ts";
 import { objectAnswer } from "../forms.ts";
+import { homeOf, requireHome } from "../home.ts";
 import { beginCreate, checkLater, claimKind, claimNamespace, finishCreate } from "../lifecycle.ts";
 import { writeOptions } from "../options.ts";
 import { isServed, type Scope, toStored } from "../scope.ts";
@@ -43,6 +44,7 @@ export async function storeNew(
 ): Promise<Answer> {
   const { definition, services } = scope;
   claimNamespace(object, scope);
+  const homeBefore = homeOf(scope);
   definition.defaults?.(object);
   beginCreate(scope, object);
   track(scope, object);
@@ -62,7 +64,7 @@ export async function storeNew(
   for (let attempt = 1; ; attempt++) {
     const name = object.metadata.name ?? "";
     const reservation = definition.reserve?.(object, undefined);
-    let taken: "name" | "claim";
+    let lostTo: "name" | "claim" | "namespace";
     try {
       if (scope.dryRun) {
         reservation?.release();
@@ -71,19 +73,21 @@ export async function storeNew(
         return objectAnswer(scope, () => object, undefined, 201);
       }
       const stored = await toStored(definition, object, scope.call);
-      const result = await services.storage.create(ref, object.metadata.namespace ?? "", name, stored, scope.call);
+      const home = requireHome(scope, object, homeBefore);
+      const namespace = object.metadata.namespace ?? "";
+      const result = await services.storage.create(ref, namespace, name, stored, scope.call, home);
       if (result.ok) {
         reservation?.release();
         return await writtenAnswer(scope, result.entry, 201);
       }
-      ({ taken } = result);
+      ({ lostTo } = result);
     } catch (error) {
       reservation?.undo();
       throw error;
     }
     reservation?.undo();
-    if (taken === "claim") {
-      // What another server gave out in the same instant shows here now: another is taken, or it is refused.
+    if (lostTo !== "name") {
+      // What another server did in the same instant shows here now: it is tried with what is left, or refused.
       await services.cache.caughtUp(scope.call);
       continue;
     }
