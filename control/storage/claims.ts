@@ -14,7 +14,13 @@ import { registryRoot, type StorageRef, splitKey, storageId } from "./keys.ts";
 /** Outside of the registry: they are no objects, and no cache follows them. */
 const root = "/claims/";
 
-/** What the object has and no other may, each as `<kind of thing>/<which>`. */
+/**
+ * So much of what one object has is claimed: etcd takes 128 keys in one transaction, and a change may give back as many as it takes.
+ * What comes after is given out by what this server knows, as all is where a store has no transactions.
+ */
+const mostOfOne = 60;
+
+/** What the object has and no other may, what matters most first, each as `<kind of thing>/<which>`. */
 export type Holdings = (object: KubeObject) => readonly string[];
 
 /** A resource whose bytes are stored as they are, and what its objects hold. */
@@ -47,7 +53,8 @@ export class Claims {
   private constructor(store: Store, transact: Transact, resources: readonly ClaimedResource[]) {
     this.#store = store;
     this.#transact = transact;
-    this.#holdings = new Map(resources.map(({ ref, holdings }) => [storageId(ref), holdings]));
+    const claimed = (holdings: Holdings) => (object: KubeObject) => holdings(object).slice(0, mostOfOne);
+    this.#holdings = new Map(resources.map(({ ref, holdings }) => [storageId(ref), claimed(holdings)]));
   }
 
   /** Undefined for a store that one process writes to alone: it knows what it has given out. */

@@ -160,6 +160,22 @@ t.test(
   },
 );
 
+t.test("a service may have more ports than etcd takes keys in one transaction", { skip: noEtcd }, async (t) => {
+  const [member] = await startEtcd(t);
+  const api = await openServer(t, member?.url ?? "");
+  const ports = Array.from({ length: 200 }, (_, index) => ({ name: `p${index}`, port: 1000 + index }));
+  const made = await api.ask("POST", services, service("wide", { type: "NodePort", ports }));
+  t.equal(made.status, 201, made.text);
+  const others = ports.map((port, index) => ({ ...port, nodePort: 31_000 + index }));
+  const change = { spec: { type: "NodePort", ports: others } };
+  const changed = await api.ask("PATCH", `${services}/wide`, change, merge);
+  t.equal(changed.status, 200, changed.text);
+  const thief = service("thief", { clusterIP: changed.body.spec.clusterIP });
+  t.equal((await api.ask("POST", services, thief)).status, 422);
+  t.equal((await api.ask("DELETE", `${services}/wide`)).status, 200);
+  t.strictSame((await claims(api.store)).held, []);
+});
+
 t.test("a server that is killed leaves no claim without its service", { skip: noEtcd }, async (t) => {
   const [member] = await startEtcd(t);
   const url = member?.url ?? "";
