@@ -30,6 +30,7 @@ import { RuntimeEvents } from "./runtime-events.ts";
 import { runtimeService } from "./runtime-service.ts";
 import { portForward } from "./sandboxes/port-forward.ts";
 import { conmonCgroup } from "./sandboxes/sandbox-run.ts";
+import { defaultCgroup } from "./sandboxes/sandbox-stop.ts";
 import { type SandboxRecord, toPodSandboxStatus } from "./sandboxes/sandbox-record.ts";
 
 export interface NativeRuntimeOptions {
@@ -171,8 +172,8 @@ function assemble(native: Native, images: Images, version: string, stopWatching:
       closing ??= (async () => {
         stopWatching();
         await native.spawner.close();
-        // Stays as long as a container runs.
-        native.cgroups.removeIfEmpty(conmonCgroup);
+        // They stay as long as a pod does. Not before: what is being made in them is empty for a moment.
+        for (const group of [conmonCgroup, defaultCgroup]) native.cgroups.removeIfEmpty(group);
       })();
       return closing;
     },

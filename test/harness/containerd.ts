@@ -14,7 +14,7 @@ import {
   deleteInterface,
   killAll,
   processesNaming,
-  removeCgroup,
+  removeSharedCgroup,
   removeFolder,
   unmountBelow,
   withDescendants,
@@ -161,7 +161,7 @@ class PrivateContainerd implements TestContainerd {
       killAll(withDescendants(processesNaming(this.dir)));
       unmountBelow(this.dir);
       deleteInterface(this.#bridge);
-      removeCgroup("k8s.io");
+      removeSharedCgroup("k8s.io");
       removeFolder(this.dir);
     }
   }

@@ -9,7 +9,14 @@ import { removeNetwork } from "../../cni/invoke/remove-network.ts";
 import { writeNetworkList } from "../../cni/invoke/write-network-list.ts";
 import { openRemote } from "../../cri/remote/open.ts";
 import { uninterrupted } from "../../plugins/kit/call.ts";
-import { killAll, processesNaming, removeCgroup, removeFolder, unmountBelow, withDescendants } from "./left-behind.ts";
+import {
+  killAll,
+  processesNaming,
+  removeSharedCgroup,
+  removeFolder,
+  unmountBelow,
+  withDescendants,
+} from "./left-behind.ts";
 import { removePods } from "./native.ts";
 import { until } from "./until.ts";
 
@@ -96,8 +103,8 @@ export async function startCriProcess(t: Teardown, options: CriProcessOptions): 
       killAll(withDescendants(processesNaming(dir)));
       unmountBelow(dir);
       await removeNetwork({ name, bridge: name }, uninterrupted);
-      removeCgroup("skiff");
-      removeCgroup("skiff-conmon");
+      removeSharedCgroup("skiff");
+      removeSharedCgroup("skiff-conmon");
       removeFolder(dir);
     }
   });

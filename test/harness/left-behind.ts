@@ -50,11 +50,19 @@ export function deleteInterface(name: string): void {
   quietly("ip", ["link", "delete", name]);
 }
 
-/** Removes the named cgroup of every controller if nothing runs in it; others may share the parent. */
+/** Removes the test's own cgroup of every controller, and all below in which nothing runs. */
 export function removeCgroup(name: string): void {
-  for (const controller of ["", ...readOr<string[]>([], () => readdirSync("/sys/fs/cgroup"))]) {
-    removeEmpty(join("/sys/fs/cgroup", controller, name));
-  }
+  for (const folder of cgroupFolders(name)) removeEmpty(folder);
+}
+
+/** Removes a cgroup that other tests use too. Only where nothing is below: what another makes there is empty for a moment. */
+export function removeSharedCgroup(name: string): void {
+  for (const folder of cgroupFolders(name)) readOr(undefined, () => rmdirSync(folder));
+}
+
+function cgroupFolders(name: string): string[] {
+  const controllers = readOr<string[]>([], () => readdirSync("/sys/fs/cgroup"));
+  return ["", ...controllers].map((controller) => join("/sys/fs/cgroup", controller, name));
 }
 
 function removeEmpty(dir: string): void {

@@ -21,7 +21,7 @@ import {
   deleteInterface,
   killAll,
   processesNaming,
-  removeCgroup,
+  removeSharedCgroup,
   removeFolder,
   unmountBelow,
   withDescendants,
@@ -91,8 +91,8 @@ export async function startNative(
       killAll(withDescendants(processesNaming(dir)));
       unmountBelow(dir);
       deleteInterface(bridge);
-      removeCgroup("skiff");
-      removeCgroup("skiff-conmon");
+      removeSharedCgroup("skiff");
+      removeSharedCgroup("skiff-conmon");
       removeFolder(dir);
     }
   };

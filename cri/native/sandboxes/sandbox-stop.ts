@@ -40,7 +40,6 @@ export async function removeSandbox(native: Native, id: string, call: Call): Pro
   if (!native.sandboxes.find(record.id)) return;
   await rm(native.paths.sandbox(record.id), { recursive: true, force: true });
   if (!record.config.linux?.cgroupParent) native.cgroups.remove(`${defaultCgroup}/${record.id}`);
-  native.cgroups.removeIfEmpty(defaultCgroup);
   native.events.emit({ id: record.id, sandboxId: record.id, type: ContainerEventType.CONTAINER_DELETED_EVENT });
   await native.sandboxes.forget(record.id);
 }
