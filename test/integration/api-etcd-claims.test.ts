@@ -90,10 +90,16 @@ t.test("addresses and ports that nobody asked for by number are each given once"
   // So few that two servers that choose at random must meet.
   const cidr = "10.43.0.0/27";
   const apis = [await openServer(t, member?.url ?? "", cidr), await openServer(t, member?.url ?? "", cidr)] as const;
-  const asked = Array.from({ length: 40 }, (_, index) => index);
-  const answers = await Promise.all(
-    asked.map((index) => (apis[index % 2] ?? apis[0]).ask("POST", services, service(`s-${index}`, nodePort()))),
-  );
+  const askAll = (count: number, ask: (api: (typeof apis)[0], index: number) => ReturnType<(typeof apis)[0]["ask"]>) =>
+    Promise.all(Array.from({ length: count }, (_, index) => ask(apis[index % 2] ?? apis[0], index)));
+  const make = (count: number) =>
+    askAll(count, (api, index) => api.ask("POST", services, service(`s-${index}`, nodePort())));
+  for (let round = 0; round < 3; round++) {
+    const given = (await make(28)).map(({ body }) => body.spec?.clusterIP);
+    t.equal(new Set(given).size, 28, "each its own address while there are some");
+    await askAll(28, (api, index) => api.ask("DELETE", `${services}/s-${27 - index}`));
+  }
+  const answers = await make(40);
   const made = answers.filter(({ status }) => status === 201).map(({ body }) => body.spec);
   t.equal(made.length, 30, "as many as the range has");
   t.equal(new Set(made.map(({ clusterIP }) => clusterIP)).size, 30, "each its own address");
