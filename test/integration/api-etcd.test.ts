@@ -214,3 +214,20 @@ t.test("nothing is made in a namespace that another server has emptied", { skip:
     ["/registry/core/configmaps/changed/late"],
   );
 });
+
+t.test("a definition that goes takes what another server made of it meanwhile along", { skip: noEtcd }, async (t) => {
+  const [member] = await startEtcd(t);
+  const { api: one, store } = await openServer(t, member?.url ?? "");
+  const { api: two } = await openServer(t, member?.url ?? "", lagging);
+  const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  const versions = [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } } }];
+  const spec = { group: "example.com", scope: "Namespaced", names: { plural: "apes", kind: "Ape" }, versions };
+  await one.ask("POST", crds, { metadata: { name: "apes.example.com" }, spec });
+  const apes = "/apis/example.com/v1/namespaces/default/apes";
+  await until("both to serve it", async () => (await two.ask("GET", apes)).status === 200);
+  await one.ask("DELETE", `${crds}/apes.example.com`);
+  const late = { apiVersion: "example.com/v1", kind: "Ape", metadata: { name: "late" } };
+  t.equal((await two.ask("POST", apes, late)).status, 201, "it has not heard of it");
+  await until("it to be gone", async () => (await one.ask("GET", `${crds}/apes.example.com`)).status === 404);
+  t.strictSame((await store.list("/registry/example.com/", {}, call)).entries, []);
+});

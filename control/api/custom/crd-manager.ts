@@ -25,6 +25,9 @@ import { conversionWebhook } from "./conversion-webhook.ts";
 import { acceptNames, type NamesVerdict } from "./names.ts";
 
 const cleanupPauseMs = 200;
+const tryAgainMs = 2000;
+/** How long other servers may take to hear of something. */
+const hearsayMs = 1000;
 
 interface Registered {
   readonly generation: string;
@@ -37,6 +40,8 @@ export class CrdManager {
   readonly #call: Call;
   readonly #registered = new Map<string, Registered>();
   readonly #working = new Map<string, Promise<void>>();
+  /** By uid, those that are being emptied. */
+  readonly #cleaning = new Set<string>();
   /** Made when the first definition names a webhook. */
   #reach: WebhookReach | undefined;
 
@@ -70,10 +75,9 @@ export class CrdManager {
   /** One definition is worked on at a time, in the order of its changes. Without rules it is served in the same turn. */
   #later(name: string): void {
     const before = this.#working.get(name);
-    const work = (before ? before.then(() => this.#settle(name)) : this.#settle(name)).catch((error: unknown) => {
-      if (!this.#call.signal.aborted)
-        this.#services.log.error({ err: error, crd: name }, "cannot serve a CustomResourceDefinition");
-    });
+    const work = (before ? before.then(() => this.#settle(name)) : this.#settle(name)).catch((error: unknown) =>
+      this.#told(error, name, "cannot serve a CustomResourceDefinition"),
+    );
     this.#working.set(name, work);
     void work.then(() => {
       if (this.#working.get(name) === work) this.#working.delete(name);
@@ -92,7 +96,30 @@ export class CrdManager {
       await this.#register({ ...crd, spec: { ...crd.spec, names: verdict.names } }, needsRules);
     }
     if (await this.#updateStatus(crd, verdict)) this.#lookAgainBeside(crd);
-    if (crd.metadata.deletionTimestamp !== undefined) await this.#cleanUp(crd);
+    if (crd.metadata.deletionTimestamp !== undefined) this.#cleanUpOnce(crd);
+  }
+
+  /** What holds its objects may hold them for long: nobody waits for that. */
+  #cleanUpOnce(crd: Crd): void {
+    const uid = crd.metadata.uid ?? "";
+    if (this.#cleaning.has(uid)) return;
+    this.#cleaning.add(uid);
+    void this.#cleanUpAtLast(crd).finally(() => this.#cleaning.delete(uid));
+  }
+
+  async #cleanUpAtLast(crd: Crd): Promise<void> {
+    while (!this.#call.signal.aborted) {
+      try {
+        return await this.#cleanUp(crd);
+      } catch (error) {
+        this.#told(error, crd.metadata.name, "cannot empty a CustomResourceDefinition yet");
+        await this.#services.clock.sleep(tryAgainMs, this.#call).catch(() => {}); // the loop sees that it was stopped
+      }
+    }
+  }
+
+  #told(err: unknown, crd: string | undefined, what: string): void {
+    if (!this.#call.signal.aborted) this.#services.log.error({ err, crd }, what);
   }
 
   async #register(crd: Crd, needsRules: boolean): Promise<void> {
@@ -192,7 +219,12 @@ export class CrdManager {
   /** Deletes every object of the kind, waits until their finalizers are done, and lets the definition go. */
   async #cleanUp(crd: Crd): Promise<void> {
     if (!crd.metadata.finalizers?.includes(cleanupFinalizer)) return;
-    const { storage, cache, clock } = this.#services;
+    const { storage, cache, clock, store } = this.#services;
+    if (store.newest) {
+      // Until then they make objects of it, which nobody would ever delete.
+      await clock.sleep(hearsayMs, this.#call);
+      await cache.caughtUp(this.#call);
+    }
     const ref = { group: crd.spec.group, plural: crd.spec.names.plural };
     const now = timestamp(clock.now());
     while (cache.cache(ref).size > 0) {

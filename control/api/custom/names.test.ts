@@ -82,6 +82,26 @@ t.test("one that is served and asks for a name that is taken goes on with those 
   await until("it to have its wish", async () => (await shortNames(after))?.join() === "x,bb");
 });
 
+t.test("a definition whose objects are held holds nobody else up", async (t) => {
+  const store = memoryStore();
+  t.teardown(() => store.close());
+  const before = await startApi({ store });
+  await before.ask("POST", crds, crd("apes"));
+  await until("it to be served", () => isServed(before, "apes"));
+  const held = { apiVersion: "example.com/v1", kind: "Thing", metadata: { name: "a", finalizers: ["example.com/x"] } };
+  const made = await before.ask("POST", "/apis/example.com/v1/namespaces/default/apes", held);
+  t.equal(made.status, 201, made.text);
+  await before.ask("DELETE", `${crds}/apes.example.com`);
+  t.equal((await before.ask("GET", "/apis/example.com/v1/nothing")).status, 404, "who asks for what nobody has");
+  await before.close();
+  const after = await startApi({ store });
+  t.teardown(() => after.close());
+  t.match(await said(after, "apes"), "Terminating=True", "nor the start of a server");
+  const at = "/apis/example.com/v1/namespaces/default/apes/a";
+  await after.ask("PATCH", at, { metadata: { finalizers: null } }, merge);
+  await until("it to be gone", async () => (await after.ask("GET", `${crds}/apes.example.com`)).status === 404);
+});
+
 t.test("acceptNames() tells which name is taken, and takes the others", async (t) => {
   const other = { plural: "apes", singular: "ape", kind: "Ape", listKind: "ApeList", shortNames: ["a", "ap"] };
   const verdict = (names: Json, accepted: Json = { plural: "", kind: "" }) =>
