@@ -99,10 +99,8 @@ export class Cgroups {
   }
 
   #below(path: string): string[] {
-    const folder = this.folder(path, this.#anyController(path));
-    if (!existsSync(folder)) return [];
-    const children = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-    return children.flatMap(({ name }) => [`${path}/${name}`, ...this.#below(`${path}/${name}`)]);
+    const children = childrenOf(this.folder(path, this.#anyController(path)));
+    return children.flatMap((name) => [`${path}/${name}`, ...this.#below(`${path}/${name}`)]);
   }
 
   /** Removes the group everywhere with what is below it. False while something still runs in it. */
@@ -130,12 +128,19 @@ export class Cgroups {
   }
 }
 
-function removeFolder(folder: string): boolean {
-  if (!existsSync(folder)) return true;
-  let isGone = true;
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    if (entry.isDirectory()) isGone = removeFolder(join(folder, entry.name)) && isGone;
+function childrenOf(folder: string): string[] {
+  try {
+    const entries = readdirSync(folder, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  } catch {
+    // It went meanwhile: the OCI runtime and the kubelet take groups away too.
+    return [];
   }
+}
+
+function removeFolder(folder: string): boolean {
+  let isGone = true;
+  for (const name of childrenOf(folder)) isGone = removeFolder(join(folder, name)) && isGone;
   try {
     rmdirSync(folder);
   } catch (error) {
