@@ -8,7 +8,7 @@ import { type ConnectionProof, type Kubeconfig, loadKubeconfig } from "../../plu
 import { uninterrupted as call } from "../../plugins/kit/call.ts";
 import { resources } from "../../plugins/kit/objects/resources.ts";
 import { runtime } from "../../plugins/kit/platform/runtime.ts";
-import { noKubeApiserver, residentKb, startKubeApiserver } from "../harness/kube-apiserver.ts";
+import { noKubeApiserver, ownKb, residentKb, startKubeApiserver } from "../harness/kube-apiserver.ts";
 import { LeanConnection, leanWatch, type LeanRequest, requestBytes } from "../harness/lean-connection.ts";
 import { countersOf, sumOf } from "../harness/process-counters.ts";
 import { startSkiff } from "../harness/skiff.ts";
@@ -66,13 +66,12 @@ async function measure(kubeconfig: string, pids: readonly number[]): Promise<voi
     await until("the server to be ready", () => client.request("/readyz", {}, call));
     await client.create(resources.namespaces, made, call).catch(() => {});
     const subject = await subjectOf(config, pids);
-    const before = residentKb(pids);
+    const before = ownKb(pids);
     await measureWrites(subject);
     if (pids.length > 0) {
       await new Promise((resolve) => setTimeout(resolve, restMs));
-      const after = residentKb(pids);
-      figure(`memory after ${objects} objects`, after / 1024, "MB");
-      report("memory per 1,000 objects", `${Math.round((after - before) / (objects / 1000))} KB`);
+      figure(`memory after ${objects} objects`, residentKb(pids) / 1024, "MB");
+      report("memory per 1,000 objects", `${Math.round((ownKb(pids) - before) / (objects / 1000))} KB`);
     }
     await measureLists(subject);
     await measureFanOut(client, subject);

@@ -111,9 +111,12 @@ async function ended(child: ChildProcess): Promise<void> {
 }
 
 /** Of all the processes together. */
-export function residentKb(pids: readonly number[]): number {
-  return pids.reduce(
-    (sum, pid) => sum + Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0),
-    0,
-  );
+export const residentKb = (pids: readonly number[]): number => statusKb(pids, "VmRSS");
+
+/** Without what is merely a part of a file, such as the program itself. */
+export const ownKb = (pids: readonly number[]): number => statusKb(pids, "RssAnon");
+
+function statusKb(pids: readonly number[], field: string): number {
+  const value = new RegExp(`^${field}:\\s+(\\d+)`, "m");
+  return pids.reduce((sum, pid) => sum + Number(value.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0), 0);
 }

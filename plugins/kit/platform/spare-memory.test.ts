@@ -8,31 +8,32 @@ const megabyte = 1024 * 1024;
 
 t.test("keepGivingBack() gives back after the start, and once for each time that the program has grown", async (t) => {
   const clock = new FakeClock();
-  let own = 100 * megabyte;
+  let resident = 100 * megabyte;
   let given = 0;
   const stop = keepGivingBack(clock, {
-    ownBytes: () => own,
+    residentBytes: () => resident,
     giveBack: () => {
       given++;
-      own -= 10 * megabyte;
+      resident -= 40 * megabyte;
     },
   });
   await clock.advance(10_000);
   t.equal(given, 1, "what the start left behind");
+  resident += 20 * megabyte;
   await clock.advance(60_000);
-  t.equal(given, 1, "an idle program is left alone");
-  own = 130 * megabyte;
+  t.equal(given, 1, "what is used comes back, and stays");
+  resident = 130 * megabyte;
   await clock.advance(10_000);
-  t.equal(given, 2);
+  t.equal(given, 2, "it was busy");
   await clock.advance(60_000);
   t.equal(given, 2, "what it still holds, it uses");
-  own = 90 * megabyte;
+  resident = 80 * megabyte;
   await clock.advance(10_000);
-  own = 100 * megabyte;
+  resident = 90 * megabyte;
   await clock.advance(10_000);
   t.equal(given, 3, "it grew again after it had become smaller");
   stop();
-  own = 200 * megabyte;
+  resident = 200 * megabyte;
   await clock.advance(60_000);
   t.equal(given, 3, "it was told to end");
 });

@@ -8,8 +8,7 @@ import type { Clock } from "../clock.ts";
 import { unchangedMappings } from "./memory-map.ts";
 
 export interface SpareMemory {
-  /** What the program holds that is not merely a part of a file. */
-  ownBytes(): number;
+  residentBytes(): number;
   giveBack(): void;
 }
 
@@ -20,13 +19,15 @@ const worthBytes = 4 * 1024 * 1024;
 /** Looks now and then: gives back after the start, and when the program has grown. Returns what ends it. */
 export function keepGivingBack(clock: Clock, memory = systemMemory()): () => void {
   if (!memory) return () => {};
-  let least = 0;
+  // Undefined until what was given back and is used after all has come back.
+  let least: number | undefined = 0;
   let cancel: () => void;
   const look = () => {
-    if (memory.ownBytes() - least >= worthBytes) {
+    const resident = memory.residentBytes();
+    if (least !== undefined && resident - least >= worthBytes) {
       memory.giveBack();
-      least = memory.ownBytes();
-    } else least = Math.min(least, memory.ownBytes());
+      least = undefined;
+    } else least = Math.min(least ?? resident, resident);
     cancel = clock.after(lookEveryMs, look);
   };
   cancel = clock.after(lookEveryMs, look);
@@ -34,7 +35,6 @@ export function keepGivingBack(clock: Clock, memory = systemMemory()): () => voi
 }
 
 const doNotNeed = 4;
-const pageBytes = 4096;
 
 /** Undefined where the C library has no such calls, as musl. */
 function systemMemory(): SpareMemory | undefined {
@@ -44,10 +44,7 @@ function systemMemory(): SpareMemory | undefined {
     const advise = libc.func("int madvise(uintptr_t, size_t, int)");
     const program = realpathSync("/proc/self/exe");
     return {
-      ownBytes: () => {
-        const [, resident = 0, shared = 0] = readFileSync("/proc/self/statm", "utf8").split(" ").map(Number);
-        return (resident - shared) * pageBytes;
-      },
+      residentBytes: () => process.memoryUsage.rss(),
       giveBack: () => {
         trim(0);
         for (const { start, bytes } of unchangedMappings(readFileSync("/proc/self/smaps", "utf8"), program))
