@@ -6,6 +6,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { uninterrupted } from "../../plugins/kit/call.ts";
 import { discardContainer, noticeExit } from "./containers/container-end.ts";
+import { isExecFile } from "./containers/exec-command.ts";
 import { mountsBelow, unmount } from "./kernel/mounts.ts";
 import { isHeld, releaseNamespaces } from "./kernel/namespaces.ts";
 import { killTree } from "../../plugins/kit/platform/processes.ts";
@@ -85,8 +86,7 @@ async function removeOrphans(native: Native): Promise<void> {
       if (isId(id) && !containers.has(id)) rmSync(join(folder, id), { recursive: true, force: true });
     }
   }
-  for (const name of namesIn(paths.runDir))
-    if (name.startsWith("exec-")) rmSync(join(paths.runDir, name), { force: true });
+  for (const name of namesIn(paths.runDir).filter(isExecFile)) rmSync(join(paths.runDir, name), { force: true });
 }
 
 const isId = (name: string) => /^[0-9a-f]{64}$/.test(name);

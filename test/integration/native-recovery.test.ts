@@ -183,6 +183,14 @@ t.test("nativeRuntime() finds its pods dead after a reboot, and lets them go", {
     unmountBelow(native.dir);
     rmSync(native.options.runDir, { recursive: true, force: true });
   });
+  const leftBehind = [".exec-0123456789abcdef", "exec-0123456789abcdef"].map((name) =>
+    join(native.options.runDir, name),
+  );
+  await native.reopen(async () => {
+    // Files of a command that was killed with its runtime, whole and half written.
+    for (const file of leftBehind) writeFileSync(file, "1");
+  });
+  t.notOk(leftBehind.some((file) => existsSync(file)));
   const { runtime, image } = native.current();
   const { status } = await runtime.containerStatus({ containerId, verbose: false }, call);
   t.match(status, { state: cri.ContainerState.CONTAINER_EXITED, exitCode: 255, reason: "Unknown" });

@@ -3,7 +3,7 @@
 
 import { randomBytes } from "node:crypto";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { TerminalSize } from "../../api/sessions.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
 import { killTree } from "../../../plugins/kit/platform/processes.ts";
@@ -66,11 +66,17 @@ function describe(native: Native, record: ContainerRecord, described: OciProcess
     args: [`--root=${native.paths.ociState}`, "exec", "--pid-file", pidFile, "--process", file, ...flags, record.id],
     env: { PATH: process.env.PATH ?? "" },
     pidFile,
-    files: [pidFile, file],
+    files: [pidFile, unfinished(pidFile), file],
   };
 }
 
 const newExecFile = (native: Native) => join(native.paths.runDir, `exec-${randomBytes(8).toString("hex")}`);
+
+/** Where the OCI runtime writes such a file before it gives it its name; there it stays when it is killed in between. */
+const unfinished = (file: string) => join(dirname(file), `.${basename(file)}`);
+
+/** Whether a file of this name belongs to a command in a container. */
+export const isExecFile = (name: string): boolean => /^\.?exec-/.test(name);
 
 export function removeExecFiles({ files }: ExecCommand): void {
   for (const file of files) rmSync(file, { force: true });
