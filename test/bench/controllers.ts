@@ -12,6 +12,7 @@ import { WatchingInformer } from "../../plugins/kit/informer.ts";
 import { noLog as log } from "../../plugins/kit/log.ts";
 import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
 import type { KubeObject, Node, Pod } from "../../plugins/kit/objects/types.ts";
+import { controlSettings } from "../harness/control-settings.ts";
 import { admin, type Json } from "../harness/api-server.ts";
 import { podTemplate, readyNode } from "../harness/controllers.ts";
 import { SimulatedKubelet } from "../harness/simulated-kubelet.ts";
@@ -32,12 +33,7 @@ export async function run(args: string[]): Promise<void> {
   const control = await openControl(
     {
       dataDir,
-      clock,
-      log,
-      serving: { dnsNames: [], ipAddresses: [] },
-      clusterCidrs: ["10.42.0.0/16"],
-      serviceCidr: "10.43.0.0/16",
-      clusterDomain: "cluster.local",
+      ...controlSettings,
       advertise: { address: "192.0.2.1", port: 6443 },
     },
     uninterrupted,

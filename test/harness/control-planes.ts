@@ -5,8 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ControlPlane, openControl } from "../../control/assemble.ts";
 import { uninterrupted } from "../../plugins/kit/call.ts";
-import { systemClock as clock } from "../../plugins/kit/clock.ts";
-import { noLog as log } from "../../plugins/kit/log.ts";
+import { controlSettings } from "./control-settings.ts";
 import { admin, type Json } from "./api-server.ts";
 import { type Owner, startEtcd } from "./etcd.ts";
 
@@ -42,12 +41,7 @@ export async function controlPlanes(t: Owner): Promise<ControlPlanes> {
       const control = await openControl(
         {
           dataDir: dataDir(number),
-          clock,
-          log,
-          serving: { dnsNames: [], ipAddresses: [] },
-          clusterCidrs: ["10.42.0.0/16"],
-          serviceCidr: "10.43.0.0/16",
-          clusterDomain: "cluster.local",
+          ...controlSettings,
           advertise: { address: "192.0.2.1", port: number },
           store: `etcd=${member?.url ?? ""}`,
         },
