@@ -13,14 +13,20 @@ class ReadyResponse {
   readonly redirected = false;
   readonly type = "default";
   readonly url = "";
+  /** For whoever carries the answer to its client: to be called once, when it is sent or the client is gone. */
+  readonly sent: (() => void) | undefined;
   readonly #plain: PlainHeaders;
   #headers: Headers | undefined;
 
   /** Header names are in lower case. */
-  constructor(parts: readonly Uint8Array[], init: { status?: number; headers?: PlainHeaders } = {}) {
+  constructor(
+    parts: readonly Uint8Array[],
+    init: { status?: number; headers?: PlainHeaders; sent?: (() => void) | undefined } = {},
+  ) {
     this.parts = parts;
     this.status = init.status ?? 200;
     this.#plain = init.headers ?? {};
+    this.sent = init.sent;
   }
 
   get ok(): boolean {

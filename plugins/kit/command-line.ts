@@ -3,10 +3,12 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { CommanderError, Command as CommandParser } from "commander";
-import { isFault } from "./fault.ts";
+import { Fault, isFault } from "./fault.ts";
 import { type LogLevel, openLog } from "./log.ts";
+import { readBounded } from "./platform/files.ts";
 import { projectFolder } from "./platform/project.ts";
 import { readSettings, type Setting, type Settings } from "./settings.ts";
+import { requireTrustedFile } from "./platform/trusted-file.ts";
 import { readYaml } from "./yaml.ts";
 
 export interface Command {
@@ -30,6 +32,7 @@ export interface CommandContext {
 }
 
 const installedConfig = "/etc/skiff/config.yaml";
+const largestConfig = 4 * 1024 * 1024;
 
 /** Runs what the words ask for, and ends the process. */
 export async function runCommandLine(
@@ -77,6 +80,7 @@ async function run(command: Command, words: readonly string[], flags: Record<str
     const isInstalled = command.usesInstalledConfig && flags["data-dir"] === undefined && existsSync(installedConfig);
     const config = flags.config ?? (isInstalled ? installedConfig : undefined);
     const file = config === undefined ? undefined : { path: String(config), content: readConfig(String(config)) };
+    if (file) checkPluginNames(file);
     const named = new Set(command.settings.map(({ name }) => name));
     const further = (command.fileSettings ?? []).filter(({ name }) => !named.has(name));
     const settings = readSettings([...command.settings, ...further], flags, file);
@@ -91,8 +95,21 @@ async function run(command: Command, words: readonly string[], flags: Record<str
   }
 }
 
+/** Who can write a config file that names plugins can have any code run. */
+function checkPluginNames({ path, content }: { path: string; content: unknown }): void {
+  const { plugins } = (content ?? {}) as { plugins?: unknown };
+  if (plugins !== undefined) requireTrustedFile(path, `Cannot load the plugins that ${path} names`);
+}
+
 function readConfig(path: string): unknown {
-  return readYaml(readFileSync(path, "utf8"), path);
+  try {
+    return readYaml(readBounded(path, largestConfig).toString("utf8"), path);
+  } catch (error) {
+    if (!isFault(error, "not-found")) throw error;
+    throw new Fault("invalid", `Cannot read the config file ${path} of --config: there is no such file`, {
+      cause: error,
+    });
+  }
 }
 
 function addFlag(command: CommandParser, setting: Setting, isBare: boolean): void {

@@ -1,6 +1,7 @@
 // Label selectors, in their text form and as they stand in specs, with the matching rules of Kubernetes.
 
 import { Fault } from "./fault.ts";
+import { matcherOf } from "./label-matching.ts";
 
 export interface LabelSelectorMatcher {
   matches(labels: Readonly<Record<string, string>> | undefined): boolean;
@@ -73,13 +74,22 @@ function compareIntegers(operator: "gt" | "lt", left: string, right: string): bo
   return operator === "gt" ? BigInt(left) > BigInt(right) : BigInt(left) < BigInt(right);
 }
 
+/** What is compared one by one is compared as quickly as it is put together. */
+const fewRequirements = 8;
+
 /** A matcher of all the given requirements. */
 export function matchAll(requirements: readonly LabelRequirement[]): LabelSelectorMatcher {
   const sorted = requirements.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
+  const isShort = sorted.length <= fewRequirements && sorted.every(({ values }) => values.length <= fewRequirements);
+  let together: ReturnType<typeof matcherOf> | undefined;
   return {
     requirements: sorted,
     isEverything: sorted.length === 0,
-    matches: (labels) => sorted.every((requirement) => matchRequirement(requirement, labels)),
+    matches: (labels) => {
+      if (isShort) return sorted.every((requirement) => matchRequirement(requirement, labels));
+      together ??= matcherOf(sorted);
+      return together(labels);
+    },
     toString: () => sorted.map(printRequirement).join(","),
   };
 }

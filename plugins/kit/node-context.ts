@@ -17,6 +17,7 @@ export interface NodeContext {
   readonly nodeName: string;
   /** Part of the names of everything in the kernel that exists once per agent: two agents on one host have different ones. */
   readonly instance: string;
+  /** With the node's own identity, which reads what concerns the node; informers of other objects have their own. */
   readonly client: ApiClient;
   /** The pods of all nodes, one prefix per family. */
   readonly clusterCidrs: readonly string[];
@@ -34,13 +35,15 @@ export interface NodeContext {
 export const nodeContextKind: Kind<NodeContext> = kind("node-context");
 
 export interface NodeContextOptions extends Omit<NodeContext, "informer" | "podConnected"> {
+  /** Who watches a resource; the node itself when absent. */
+  readonly clientFor?: (ref: ResourceRef) => ApiClient;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /** Informers work until the call is stopped. */
 export function openNodeContext(options: NodeContextOptions, call: Call): NodeContext {
-  const { clock, log, ...facts } = options;
+  const { clock, log, clientFor = () => options.client, ...facts } = options;
   const informers = new Map<string, WatchingInformer<unknown>>();
   return {
     ...facts,
@@ -50,7 +53,7 @@ export function openNodeContext(options: NodeContextOptions, call: Call): NodeCo
       const found = informers.get(key);
       if (found) return found as WatchingInformer<T>;
       const informer = new WatchingInformer<unknown>({
-        client: options.client,
+        client: clientFor(ref),
         ref,
         clock,
         log,

@@ -58,7 +58,8 @@ function add(to: Amounts, more: Amounts): void {
   }
 }
 
-function raise(to: Amounts, other: Amounts): void {
+/** Each amount becomes the larger of the two. */
+export function raise(to: Amounts, other: Amounts): void {
   for (const [name, amount] of other) {
     const own = to.get(name);
     if (!own || compareQuantity(own, amount) < 0) to.set(name, amount);

@@ -1,8 +1,9 @@
 // What a pod asks of a node in plain numbers, as the scheduler and the kubelet count it.
 
-import type { Pod } from "./objects/types.ts";
-import { type Amounts, amountsFor, podQuantities } from "./pod-quantities.ts";
+import type { Pod, PodSpec } from "./objects/types.ts";
+import { type Amounts, amountsFor } from "./pod-quantities.ts";
 import { parseQuantity, type Quantity, quantityMilli, quantityValue } from "./quantity.ts";
+import { heldQuantities, holdingsOf } from "./resized-pod.ts";
 
 /** CPU in thousandths of a core, everything else in whole units. */
 export const amountOf = (resource: string, quantity: string | number): number =>
@@ -18,13 +19,15 @@ function numbersOf(amounts: Amounts): Map<string, number> {
 const numberOf = (resource: string, quantity: Quantity): number =>
   Number(resource === "cpu" ? quantityMilli(quantity) : quantityValue(quantity));
 
+const hasSpec = (pod: Pod): pod is Pod & { readonly spec: PodSpec } => pod.spec !== undefined;
+
 const requestsByPod = new WeakMap<Pod, ReadonlyMap<string, number>>();
 
 /** What a pod that nobody changes any more (one from an informer) requests: summed when first asked for, and kept with it. */
 export function podRequests(pod: Pod): ReadonlyMap<string, number> {
   let requests = requestsByPod.get(pod);
   if (!requests) {
-    requests = pod.spec ? numbersOf(podQuantities(pod.spec, "requests")) : new Map();
+    requests = hasSpec(pod) ? numbersOf(heldQuantities(pod)) : new Map();
     requestsByPod.set(pod, requests);
   }
   return requests;
@@ -46,11 +49,11 @@ export function podWeight(pod: Pod): ReadonlyMap<string, number> {
 }
 
 function weigh(pod: Pod): ReadonlyMap<string, number> {
+  if (!hasSpec(pod)) return new Map();
   const { spec } = pod;
-  if (!spec) return new Map();
   // Every version of every pod comes by here: most have nothing but containers, and need no second sum.
-  if (spec.initContainers?.length || "resources" in spec)
-    return numbersOf(podQuantities(spec, "requests", usualRequests));
+  if (spec.initContainers?.length || "resources" in spec || holdingsOf(pod))
+    return numbersOf(heldQuantities(pod, usualRequests));
   const requests = podRequests(pod);
   let filled: Map<string, number> | undefined;
   for (const [resource, amount] of usualAmounts) {

@@ -16,6 +16,7 @@ const largestBinary = (2n ** 63n - 1n) * nanosPerUnit;
 // Bounds that no honest amount meets, so that a hostile one cannot cost memory or time.
 const longestText = 128;
 const largestExponent = 100;
+const firstTooLarge = 10n ** BigInt(largestExponent + 1) * nanosPerUnit;
 
 const decimalExponents: Readonly<Record<string, number>> = {
   n: -9,
@@ -46,6 +47,8 @@ export function parseQuantity(text: string | number): Quantity {
   const { format, numerator, denominator } = scaleOf(suffix, source);
   let nano = divideUp(digits * numerator * nanosPerUnit, denominator * 10n ** BigInt(fraction.length));
   if (format === "binary" && nano > largestBinary) nano = largestBinary;
+  // What is read can be written and read again.
+  if (format === "exponent" && nano >= firstTooLarge) throw notAQuantity(source);
   const isTiny = format === "binary" && nano > 0n && nano < nanosPerUnit;
   return { nano: sign === "-" ? -nano : nano, format: isTiny ? "decimal" : format };
 }
@@ -123,6 +126,11 @@ export function quantityValue(quantity: Quantity): bigint {
 /** Thousandths, rounded away from zero. */
 export function quantityMilli(quantity: Quantity): bigint {
   return divideUp(quantity.nano, nanosPerMilli);
+}
+
+/** The same amount in whole thousandths, rounded away from zero. */
+export function roundToMilli(quantity: Quantity): Quantity {
+  return { nano: quantityMilli(quantity) * nanosPerMilli, format: quantity.format };
 }
 
 export function quantityOf(units: bigint | number, format: QuantityFormat = "decimal"): Quantity {

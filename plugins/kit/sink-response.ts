@@ -8,6 +8,8 @@ export interface Sink {
   end(): void;
   /** Bytes taken but not yet on their way; grows when the client reads too slowly. */
   readonly buffered: number;
+  /** Resolves when the client has read most of what was written, or is gone. */
+  drained(): Promise<void>;
   /** Runs once when the client went away or the body ended. */
   onClose(then: () => void): void;
 }
@@ -32,9 +34,11 @@ export class SinkResponse extends Response {
 function streamOf(start: (sink: Sink) => void): ReadableStream<Uint8Array> {
   const closers: Array<() => void> = [];
   let isOpen = true;
+  let isWanted = Promise.withResolvers<void>();
   const close = () => {
     if (!isOpen) return;
     isOpen = false;
+    isWanted.resolve();
     for (const closer of closers) closer();
   };
   return new ReadableStream<Uint8Array>(
@@ -52,8 +56,13 @@ function streamOf(start: (sink: Sink) => void): ReadableStream<Uint8Array> {
           get buffered() {
             return -(controller.desiredSize ?? 0);
           },
+          drained: () => ((controller.desiredSize ?? 0) >= 0 ? Promise.resolve() : isWanted.promise),
           onClose: (then) => closers.push(then),
         });
+      },
+      pull() {
+        isWanted.resolve();
+        isWanted = Promise.withResolvers();
       },
       cancel: close,
     },

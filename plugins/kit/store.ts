@@ -3,6 +3,7 @@
 // A lost race is a result, not an exception. Values are opaque bytes.
 
 import type { Call } from "./call.ts";
+import type { Fault } from "./fault.ts";
 import { type Kind, kind } from "./plugin.ts";
 
 export interface StoreEntry {
@@ -63,15 +64,20 @@ export interface ListResult {
   readonly remaining: number;
 }
 
+export interface WriteOptions {
+  /** Durable before it is answered, also below a lazy prefix. */
+  readonly durable?: boolean;
+}
+
 export interface Store {
   /** The newest revision known to this process; 1 or more. */
   readonly revision: number;
   get(key: string, call: Call): Promise<StoreEntry | undefined>;
   list(prefix: string, options: ListOptions, call: Call): Promise<ListResult>;
-  /** Resolves only when the write is durable (lazy prefixes excepted). */
-  put(key: string, value: Uint8Array, expect: Expectation, call: Call): Promise<PutResult>;
+  /** Resolves only when the write is durable (lazy prefixes excepted, unless the options ask for it). */
+  put(key: string, value: Uint8Array, expect: Expectation, call: Call, options?: WriteOptions): Promise<PutResult>;
   /** Deleting what is not there is `ok: false` with `current: undefined`, whatever was expected. */
-  delete(key: string, expect: Expectation, call: Call): Promise<DeleteResult>;
+  delete(key: string, expect: Expectation, call: Call, options?: WriteOptions): Promise<DeleteResult>;
   /**
    * All steps as one change with one revision, or none of them where any key is not as expected; no key twice. A deletion of what
    * is not there is no failure. Stores that only this process writes to may leave it out.
@@ -92,6 +98,10 @@ export interface Store {
    * writes to leave it out: what they were told, it has seen.
    */
   newest?(call: Call): Promise<number>;
+  /** Resolves when the store answers, rejects with a Fault when it does not; writes nothing unless the last write failed. */
+  check?(call: Call): Promise<void>;
+  /** Resolves with the reason when the store has ended without being closed, for good; a store that cannot end leaves it out. */
+  readonly ended?: Promise<Fault>;
   /** Forgets history before the revision; the newest value of each key stays. */
   compact(revision: number, call: Call): Promise<void>;
   /** Finishes pending writes, lazy ones included, and lets go of the file or connection. May be called twice. */

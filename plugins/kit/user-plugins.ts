@@ -1,10 +1,12 @@
-// Loads users' own plugins: files or packages named in the config, each exporting one Plugin or a list of them.
+// Loads users' own plugins: files or packages named in the config, each exporting one Plugin or a list of them. A plugin runs with all of
+// our rights, so its file must be one that nobody else can write or replace.
 
 import { access } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { isAbsolute, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Fault } from "./fault.ts";
+import { requireTrustedFile } from "./platform/trusted-file.ts";
 import type { AnyPlugin } from "./plugin.ts";
 
 /** The plugins that the entries export, in order. Paths are relative to `baseDir`, and packages are looked up from there. */
@@ -42,6 +44,7 @@ async function locate(entry: string, baseDir: string): Promise<string> {
 }
 
 async function load(entry: string, file: string): Promise<AnyPlugin[]> {
+  requireTrustedFile(file, `Cannot load plugin "${entry}"`);
   let exported: Record<string, unknown>;
   try {
     exported = (await import(pathToFileURL(file).href)) as Record<string, unknown>;

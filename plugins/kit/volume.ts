@@ -16,6 +16,8 @@ export interface VolumeMountRequest {
   /** The group that files must be readable by, from the pod's security context, as the host counts. */
   readonly fsGroup?: number;
   readonly fsGroupChangePolicy?: string;
+  /** The volume was mounted for this pod before: its owners were set then, and its files are the containers' since. */
+  readonly isMounted?: boolean;
   /** The host's id for the pod's root, where that is not the host's own: what the node itself makes for the pod belongs to it. */
   readonly rootId?: number;
 }
@@ -40,6 +42,8 @@ export type ExpandOutcome =
 
 export interface VolumePlugin {
   readonly name: string;
+  /** Containers get it read-only whatever their mounts say: its content is the node's to write. */
+  readonly isReadOnly?: boolean;
   supports(volume: Volume): boolean;
   /** Makes the volume appear at the path. Called again after a crash at any point: it must complete, not fail. */
   mount(request: VolumeMountRequest, call: Call): Promise<void>;

@@ -20,8 +20,18 @@ t.test("readYaml() refuses what could hurt, naming where it stood", async (t) =>
         .join(",")}]`,
     );
   const rows = [
-    { name: "alias bomb", text: bomb.join("\n"), message: /^Cannot read pods\.yaml: its aliases expand/ },
+    {
+      name: "alias bomb",
+      text: bomb.join("\n"),
+      message: /^Cannot read pods\.yaml: it holds more than 250000 values, those of its aliases included/,
+    },
     { name: "deep nesting", text: "[".repeat(5000), message: /^Cannot read pods\.yaml: nesting exceeded/ },
+    { name: "an alias inside of what it stands for", text: "a: &a [*a]", message: /nested deeper than 1000 levels/ },
+    {
+      name: "a chain of aliases",
+      text: ["a0: &a0 x", ...Array.from({ length: 900 }, (_, n) => `a${n + 1}: &a${n + 1} [[[[*a${n}]]]]`)].join("\n"),
+      message: /nested deeper than 1000 levels/,
+    },
     { name: "bad syntax", text: "a: [1", message: /^Cannot read pods\.yaml: .*\(\d+:\d+\)/ },
     { name: "two documents", text: "a: 1\n---\nb: 1", message: /2 documents/ },
   ];

@@ -8,7 +8,9 @@ const schema = CORE_SCHEMA.withTags([mergeTag]);
 const mostAliases = 1_000;
 const deepest = 100;
 // Aliases are expanded when a document becomes JSON; a few lines can stand for gigabytes.
-const mostValues = 1_000_000;
+const mostValues = 250_000;
+// An alias inside of what it stands for expands without end, and a chain of them deeper than any stack.
+const deepestExpanded = 1_000;
 
 /** Told of a key that stands twice in one mapping, instead of a Fault for it; the last one holds. */
 export type OnDuplicate = (what: string) => void;
@@ -24,12 +26,17 @@ export function readYamlDocuments(text: string, where: string, onDuplicate?: OnD
     throw error;
   }
   let left = mostValues;
-  const count = (value: unknown): void => {
+  const count = (value: unknown, depth: number): void => {
     if (left-- <= 0)
-      throw new Fault("invalid", `Cannot read ${where}: its aliases expand to more than ${mostValues} values`);
-    if (typeof value === "object" && value !== null) for (const item of Object.values(value)) count(item);
+      throw new Fault(
+        "invalid",
+        `Cannot read ${where}: it holds more than ${mostValues} values, those of its aliases included`,
+      );
+    if (depth > deepestExpanded)
+      throw new Fault("invalid", `Cannot read ${where}: its aliases are nested deeper than ${deepestExpanded} levels`);
+    if (typeof value === "object" && value !== null) for (const item of Object.values(value)) count(item, depth + 1);
   };
-  for (const document of documents) count(document);
+  for (const document of documents) count(document, 0);
   return documents;
 }
 

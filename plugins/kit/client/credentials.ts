@@ -56,6 +56,10 @@ function authorization(user: UserEntry, place: Place): Record<string, string> {
 
 function impersonationHeaders(user: UserEntry): Record<string, string> {
   if (!user.as) return {};
+  // Joined below and sent as one header for each: a comma would make two groups of one.
+  const odd = user["as-groups"]?.find((group) => group.includes(","));
+  if (odd !== undefined)
+    throw new Fault("invalid", `Cannot impersonate group ${JSON.stringify(odd)}: it contains a comma`);
   return {
     "impersonate-user": user.as,
     ...(user["as-uid"] ? { "impersonate-uid": user["as-uid"] } : {}),

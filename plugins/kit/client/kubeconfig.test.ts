@@ -189,6 +189,26 @@ t.test("loadKubeconfig() says what is wrong with a file", async (t) => {
   await t.rejects(open(t, { "auth-provider": {} }), { code: "unsupported" });
 });
 
+t.test("loadKubeconfig() names a field of another type than it must be", async (t) => {
+  const rows: [text: string, field: string][] = [
+    ["7", "the file must be an object"],
+    ["current-context: {}", "the file.current-context must be a string"],
+    ["clusters: 5", "clusters must be a list"],
+    ["current-context: x\ncontexts: [null]", "contexts[0] must be an object"],
+    ["clusters: [{cluster: {server: 1}}]", "clusters[0].cluster.server must be a string"],
+    ["users: [{}, {user: {as-groups: a}}]", "users[1].user.as-groups must be a list of strings"],
+    ["users: [{user: {exec: {env: [{name: 1}]}}}]", "users[0].user.exec.env must be a list of names and values"],
+    [
+      "clusters: [{cluster: {insecure-skip-tls-verify: 'no'}}]",
+      "clusters[0].cluster.insecure-skip-tls-verify must be true or false",
+    ],
+  ];
+  for (const [text, field] of rows) {
+    const path = put("typed", text);
+    await t.rejects(loadKubeconfig(path), { code: "invalid", message: `Cannot use ${path}: ${field}` }, text);
+  }
+});
+
 t.test("ApiClient works on what loadKubeconfig() opens", async (t) => {
   const { opened } = await open(t, { token: "t" });
   const client = new ApiClient({ fetch: opened.fetch, server: opened.server });

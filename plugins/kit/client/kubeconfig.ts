@@ -10,6 +10,7 @@ import type { UpgradeRequest, UpgradeResult } from "../platform/http-client.ts";
 import { readYaml } from "../yaml.ts";
 import { AuthenticatedFetch } from "./authenticated-fetch.ts";
 import { credentialsOf } from "./credentials.ts";
+import { checkKubeconfig } from "./kubeconfig-shape.ts";
 
 export interface ClusterEntry {
   server?: string;
@@ -93,7 +94,9 @@ export async function loadKubeconfig(
   path: string,
   options: { context?: string; clock?: Clock } = {},
 ): Promise<Kubeconfig> {
-  const file = readYaml(readBounded(path, largestFile).toString("utf8"), path) as KubeconfigFile | undefined;
+  const parsed = readYaml(readBounded(path, largestFile).toString("utf8"), path);
+  checkKubeconfig(parsed, path);
+  const file = parsed as KubeconfigFile | undefined;
   const place = { path, clock: options.clock ?? systemClock };
   const { cluster, user, namespace } = select(file ?? {}, options.context, path);
   if (cluster["proxy-url"]) throw new Fault("unsupported", `Cannot use ${path}: proxy-url is not supported`);

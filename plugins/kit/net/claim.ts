@@ -43,6 +43,14 @@ export function claimNetworks(prefixes: readonly string[]): NetworkClaim {
   }
 }
 
+/** Fault `already-exists` when another process has claimed one that overlaps; claims nothing. */
+export function checkNetworks(prefixes: readonly string[]): void {
+  for (const prefix of prefixes) {
+    const other = otherClaim(prefix);
+    if (other) throw taken(networkOf(parsePrefix(prefix)), other);
+  }
+}
+
 /** The claim of another process that overlaps the prefix. */
 export function otherClaim(prefix: string): ClaimedNetwork | undefined {
   const wanted = parsePrefix(prefix);

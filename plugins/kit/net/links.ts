@@ -40,6 +40,7 @@ const IFLA_INFO_DATA = 2;
 const VETH_INFO_PEER = 1;
 export const AF_BRIDGE = 7;
 const IFF_UP = 1;
+const IFF_LOOPBACK = 8;
 const IFF_RUNNING = 0x40;
 const IFF_PROMISC = 0x100;
 
@@ -50,6 +51,7 @@ export interface Link {
   readonly kind: string;
   readonly mac: string;
   readonly mtu: number;
+  readonly isLoopback: boolean;
   readonly isUp: boolean;
   /** Up, with a carrier that the kernel has taken note of: a port of a bridge forwards from then on. */
   readonly isRunning: boolean;
@@ -103,6 +105,7 @@ function readLink(message: NetlinkMessage): Link {
     kind,
     mac: formatMac(attributes.get(IFLA.address) ?? Buffer.alloc(0)),
     mtu: attributes.get(IFLA.mtu)?.readUInt32LE(0) ?? 0,
+    isLoopback: (flags & IFF_LOOPBACK) !== 0,
     isUp: (flags & IFF_UP) !== 0,
     isRunning: (flags & IFF_RUNNING) !== 0,
     isPromiscuous: (flags & IFF_PROMISC) !== 0 || (attributes.get(IFLA.promiscuity)?.readUInt32LE(0) ?? 0) > 0,
@@ -143,14 +146,20 @@ export async function getLink(socket: NetlinkSocket, name: string): Promise<Link
   return link;
 }
 
+const allLinks = { type: RTM_GETLINK, flags: NLM_F_DUMP, payload: header(), doing: "Cannot list links" };
+
 export async function listLinks(socket: NetlinkSocket): Promise<Link[]> {
-  const found = await socket.request({
-    type: RTM_GETLINK,
-    flags: NLM_F_DUMP,
-    payload: header(),
-    doing: "Cannot list links",
-  });
-  return found.map(readLink);
+  return (await socket.request(allLinks)).map(readLink);
+}
+
+/** The links of the network namespace that the thread is in, at once. */
+export function listLinksNow(): Link[] {
+  const socket = openRoutes();
+  try {
+    return socket.requestNow(allLinks).map(readLink);
+  } finally {
+    socket.close();
+  }
 }
 
 async function create(

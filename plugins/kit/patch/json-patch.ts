@@ -1,10 +1,12 @@
-// JSON patch (RFC 6902). All operations succeed, or a Fault `invalid` names the one that did not; the document is never changed.
+// JSON patch (RFC 6902), with the leniency that clients of kube-apiserver know: a member that is not there can be replaced, a value that is
+// left out is null, a negative index counts from the end. All operations succeed, or a Fault `invalid` names the one that did not; the
+// document is never changed.
 
 import { Fault } from "../fault.ts";
 import { cloneJson, equalJson, getOwn, isObject, type JsonObject, setOwn } from "./json-tree.ts";
 
 // Upstream's limits: so many operations, and so many characters copied by `copy` in all.
-const mostOperations = 10_000;
+export const mostOperations = 10_000;
 const mostCopied = 3 * 1024 * 1024;
 
 /** The patched document; neither argument is changed or shared. */
@@ -27,25 +29,21 @@ function apply(state: State, operation: unknown, index: number): void {
   if (!isObject(operation)) throw fail("is not an object");
   const op = getOwn(operation, "op");
   const path = pointer(operation, "path", fail);
-  const value = () => {
-    if (!Object.hasOwn(operation, "value")) throw fail(`"${op}" needs a value`);
-    return operation["value"];
-  };
+  const value = getOwn(operation, "value") ?? null;
   switch (op) {
     case "add":
-      return add(state, path, cloneJson(value()), fail);
+      return add(state, path, cloneJson(value), fail);
     case "remove":
       return void remove(state, path, fail);
     case "replace":
-      read(state, path, fail);
-      return write(state, path, cloneJson(value()), fail);
+      return replace(state, path, cloneJson(value), fail);
     case "test":
-      if (!equalJson(peek(state, path), value() ?? undefined) && !equalJson(peek(state, path), value()))
-        throw fail(`testing value ${show(path)} failed`);
+      if (path.length > 0) memberOf(state, path, fail);
+      if (!equalJson(peek(state, path) ?? null, value)) throw fail(`testing value ${show(path)} failed`);
       return;
     case "copy": {
       const from = pointer(operation, "from", fail);
-      if (from.length > 0) parentOf(state, from, fail);
+      memberOf(state, from, fail);
       // What is not there is copied as nothing, as upstream does.
       const copied = cloneJson(peek(state, from) ?? null);
       state.copied += JSON.stringify(copied)?.length ?? 0;
@@ -83,51 +81,67 @@ function peek(state: State, path: readonly string[]): unknown {
 }
 
 function child(parent: unknown, part: string): unknown {
-  if (Array.isArray(parent)) return parent[elementIndex(part, parent.length - 1) ?? -1];
+  if (Array.isArray(parent)) return parent[elementIndex(part, parent.length) ?? -1];
   return isObject(parent) ? getOwn(parent, part) : undefined;
 }
 
-function read(state: State, path: readonly string[], fail: Fail): unknown {
-  const found = peek(state, path);
-  if (found === undefined) throw fail(`there is nothing at ${show(path)}`);
-  return found;
-}
-
-/** An index of at most `last`, written without sign or leading zeros. */
-function elementIndex(part: string, last: number): number | undefined {
-  if (!/^(?:0|[1-9]\d{0,8})$/.test(part)) return undefined;
+/** An index below the count, as Go reads one: with a sign, with leading zeros; a negative one counts from the end. */
+function elementIndex(part: string, count: number): number | undefined {
+  if (!/^[+-]?\d{1,15}$/.test(part)) return undefined;
   const index = Number(part);
-  return index <= last ? index : undefined;
+  const at = index < 0 ? index + count : index;
+  return at >= 0 && at < count ? at : undefined;
 }
 
-function parentOf(state: State, path: readonly string[], fail: Fail): { parent: JsonObject | unknown[]; last: string } {
+interface Member {
+  readonly parent: JsonObject | unknown[];
+  /** Of an object; it need not have it. */
+  readonly key: string;
+  /** Of a list; there is such an element. */
+  readonly index: number;
+}
+
+/** The place of a member in an object, or of an element that is there in a list. */
+function memberOf(state: State, path: readonly string[], fail: Fail): Member {
+  const parent = parentOf(state, path, fail);
+  const key = path.at(-1) ?? "";
+  if (!Array.isArray(parent)) return { parent, key, index: -1 };
+  const index = elementIndex(key, parent.length);
+  if (index === undefined) throw fail(`${show(path)} is outside of the list`);
+  return { parent, key, index };
+}
+
+function parentOf(state: State, path: readonly string[], fail: Fail): JsonObject | unknown[] {
+  if (path.length === 0) throw fail("the whole document can only be replaced or tested");
   const parent = peek(state, path.slice(0, -1));
   if (!Array.isArray(parent) && !isObject(parent)) throw fail(`there is no object or list for ${show(path)}`);
-  return { parent, last: path.at(-1) ?? "" };
+  return parent;
 }
 
 function add(state: State, path: readonly string[], value: unknown, fail: Fail): void {
-  if (path.length === 0) return void (state.root = value);
-  const { parent, last } = parentOf(state, path, fail);
+  const parent = parentOf(state, path, fail);
+  const last = path.at(-1) ?? "";
   if (!Array.isArray(parent)) return setOwn(parent, last, value);
-  const index = last === "-" ? parent.length : elementIndex(last, parent.length);
+  // Behind the last element is a place too, and what a negative index counts from.
+  const index = last === "-" ? parent.length : elementIndex(last, parent.length + 1);
   if (index === undefined) throw fail(`${show(path)} is outside of the list`);
   parent.splice(index, 0, value);
 }
 
-/** Replaces what is known to be there. */
-function write(state: State, path: readonly string[], value: unknown, fail: Fail): void {
-  if (path.length === 0) return void (state.root = value);
-  const { parent, last } = parentOf(state, path, fail);
-  if (Array.isArray(parent)) parent[Number(last)] = value;
-  else setOwn(parent, last, value);
+function replace(state: State, path: readonly string[], value: unknown, fail: Fail): void {
+  if (path.length > 0) {
+    const { parent, key, index } = memberOf(state, path, fail);
+    if (Array.isArray(parent)) parent[index] = value;
+    else setOwn(parent, key, value);
+  } else if (isObject(value) || Array.isArray(value)) state.root = value;
+  else throw fail("the whole document can only be replaced by an object or a list");
 }
 
 function remove(state: State, path: readonly string[], fail: Fail): unknown {
-  const removed = read(state, path, fail);
-  if (path.length === 0) throw fail("the whole document cannot be removed");
-  const { parent, last } = parentOf(state, path, fail);
-  if (Array.isArray(parent)) parent.splice(Number(last), 1);
-  else delete parent[last];
+  const { parent, key, index } = memberOf(state, path, fail);
+  if (Array.isArray(parent)) return parent.splice(index, 1)[0];
+  if (!Object.hasOwn(parent, key)) throw fail(`there is nothing at ${show(path)}`);
+  const removed = parent[key];
+  delete parent[key];
   return removed;
 }

@@ -53,3 +53,15 @@ export function equalJson(a: unknown, b: unknown, depth = 0): boolean {
 export function checkDepth(depth: number): void {
   if (depth > deepestTree) throw new Fault("invalid", `The document is nested deeper than ${deepestTree} levels`);
 }
+
+/** A text that is the same for equal values and for no others. */
+export function identityOf(value: unknown): string {
+  if (typeof value !== "object" || value === null) return `${typeof value} ${String(value)}`;
+  return JSON.stringify(value, (_, member: unknown) => (isObject(member) ? sortedByKey(member) : member));
+}
+
+function sortedByKey(object: JsonObject): JsonObject {
+  const sorted: JsonObject = {};
+  for (const key of Object.keys(object).sort()) setOwn(sorted, key, object[key]);
+  return sorted;
+}

@@ -2,8 +2,8 @@
 // (`$patch`, `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`) steer it. Order of merged lists is in list-order.ts.
 
 import { Fault } from "../fault.ts";
-import { checkDepth, cloneJson, equalJson, getOwn, isObject, type JsonObject, setOwn } from "./json-tree.ts";
-import { orderMerged, sameElement } from "./list-order.ts";
+import { checkDepth, cloneJson, getOwn, identityOf, isObject, type JsonObject, setOwn } from "./json-tree.ts";
+import { elementId, orderMerged, placesOf, sameElement } from "./list-order.ts";
 import { type FieldRule, ruleOf, type Rules, rulesBelow, rulesOfKind } from "./merge-keys.ts";
 
 const patchMarker = "$patch";
@@ -55,12 +55,13 @@ function retainKeys(merged: JsonObject, patch: JsonObject): void {
   if (keep === undefined) return;
   if (!Array.isArray(keep) || keep.some((key) => typeof key !== "string"))
     throw new Fault("invalid", `${retainKeysMarker} must be a list of keys`);
+  const kept = new Set<unknown>(keep);
   for (const [key, value] of Object.entries(patch)) {
     const isField = !key.startsWith("$") && value !== null;
-    if (isField && !keep.includes(key))
+    if (isField && !kept.has(key))
       throw new Fault("invalid", `${retainKeysMarker} must name "${key}", because the patch sets it`);
   }
-  for (const key of Object.keys(merged)) if (!keep.includes(key)) delete merged[key];
+  for (const key of Object.keys(merged)) if (!kept.has(key)) delete merged[key];
 }
 
 /** Merges the lists whose order the patch demands; returns the keys of the patch that are done with. */
@@ -109,7 +110,7 @@ function mergeList(current: readonly unknown[], change: readonly unknown[], rule
   checkDepth(depth);
   if (rule.strategy !== "merge") return withoutDirectives(change, depth) as unknown[];
   if (rule.key === undefined) {
-    const joined = [...current, ...change].filter((item, index, all) => all.indexOf(item) === index);
+    const joined = [...new Set([...current, ...change])];
     return orderMerged(joined, change, current, undefined);
   }
   return mergeByKey(current, change, rule.key, rulesBelow(rule), depth);
@@ -119,13 +120,16 @@ function mergeByKey(current: readonly unknown[], change: readonly unknown[], key
   const { replace, deleted, kept } = splitDirectives(change, key);
   // Taken as it stands, also where a key comes twice: that is how kubelets write two addresses of one type.
   if (replace) return kept.map((item) => withoutDirectives(item, depth));
-  const base = current.filter((item) => !deleted.some((gone) => sameElement(item, gone, key)));
+  const gone = placesOf(deleted, key);
+  const base = current.filter((item) => !gone.has(elementId(item, key) ?? ""));
   const merged = base.map((item) => cloneJson(item, depth));
+  const places = placesOf(merged, key);
   for (const item of kept) {
-    const at = merged.findIndex((other) => sameElement(other, item, key));
-    const other = merged[at];
-    if (at >= 0 && isObject(other)) merged[at] = mergeObject(other, item, rules, depth + 1);
-    else merged.push(withoutDirectives(item, depth));
+    const id = elementId(item, key) ?? "";
+    const at = places.get(id);
+    const other = at === undefined ? undefined : merged[at];
+    if (at !== undefined && isObject(other)) merged[at] = mergeObject(other, item, rules, depth + 1);
+    else places.set(id, merged.push(withoutDirectives(item, depth)) - 1);
   }
   return orderMerged(merged, kept, base, key);
 }
@@ -153,10 +157,11 @@ function deleteScalars(merged: JsonObject, field: string, value: unknown): void 
   if (!Array.isArray(value)) throw new Fault("invalid", `${deleteFromPrefix}${field} must be a list`);
   const current = getOwn(merged, field);
   if (!Array.isArray(current)) return;
+  const gone = placesOf(value, undefined);
   setOwn(
     merged,
     field,
-    current.filter((item) => !value.some((gone) => equalJson(item, gone))),
+    current.filter((item) => !gone.has(identityOf(item))),
   );
 }
 

@@ -2,7 +2,7 @@
 
 import type { Call } from "../call.ts";
 import type { Clock } from "../clock.ts";
-import { type FolderUsage, folderUsage } from "./folder-usage.ts";
+import { type FolderUsage, folderUsage } from "../safe-files/folder-usage.ts";
 
 const freshMs = 60_000;
 

@@ -11,6 +11,7 @@ import type { Call } from "../call.ts";
 import { Fault, toFault } from "../fault.ts";
 import type { Fetch } from "../fetch.ts";
 import { bodyOf, type OutgoingBody, outgoingBody } from "./http-body.ts";
+import { runtime } from "./runtime.ts";
 
 export interface HttpClientOptions {
   /** PEM; when set, only servers of this authority are trusted. */
@@ -25,7 +26,7 @@ export interface HttpClientOptions {
   /** Takes any server certificate: for those that ask for it by name. */
   readonly insecureSkipVerify?: boolean | undefined;
   /** Makes the stream that a connection runs over, in place of a TCP connection to the URL's host. */
-  readonly connect?: (() => Promise<Duplex>) | undefined;
+  readonly connect?: ((to: { readonly host: string; readonly port: number }) => Promise<Duplex>) | undefined;
   /** For connecting and the TLS handshake together. */
   readonly connectTimeoutMs?: number | undefined;
   /**
@@ -36,11 +37,15 @@ export interface HttpClientOptions {
   readonly maxConnections?: number | undefined;
 }
 
+/** Headers by name, each value of which is a line of its own. */
+export type HeaderLines = Readonly<Record<string, readonly string[]>>;
+
 export interface UpgradeRequest {
   readonly url: string;
   readonly method?: string;
   /** Connection and Upgrade among them are the caller's. */
   readonly headers: Readonly<Record<string, string | string[]>>;
+  readonly lines?: HeaderLines;
 }
 
 /** The raw connection after 101, or the answer of a server that refused. */
@@ -49,6 +54,8 @@ export type UpgradeResult =
   | { upgraded: false; response: Response };
 
 export interface HttpFetch extends Fetch {
+  /** `lines` are sent besides the request's own headers, and never joined: a value that holds a comma arrives as one. */
+  (request: Request, lines?: HeaderLines): Promise<Response>;
   /** Asks to leave HTTP; the caller owns the socket from then on. */
   upgrade(request: UpgradeRequest, call: Call): Promise<UpgradeResult>;
   /** Drops idle and busy connections. May be called twice; later requests fail. */
@@ -63,15 +70,16 @@ const repeatable = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
 /** A fetch of its own, with its own connections. */
 export function httpFetch(options: HttpClientOptions = {}): HttpFetch {
   const connections = new Connections(options);
-  const fetch = async (request: Request): Promise<Response> => {
+  const fetch = async (request: Request, lines: HeaderLines = {}): Promise<Response> => {
     const body = await outgoingBody(request);
+    const outgoing = { request, body, lines };
     try {
-      return await exchange(connections, request, body);
+      return await exchange(connections, outgoing);
     } catch (error) {
       // The server may close a kept connection just as we use it; a request that can be repeated is, on a new one.
       if (!(error instanceof StaleConnection)) throw error;
       if (!repeatable.has(request.method) || !body.isRepeatable) throw error.cause;
-      return exchange(connections, request, body, "new connection");
+      return exchange(connections, outgoing, "new connection");
     }
   };
   return Object.assign(fetch, {
@@ -168,17 +176,22 @@ class Connections {
 }
 
 /** An agent whose connections are TLS over streams that `connect` makes. */
-function overStreams(connect: () => Promise<Duplex>, options: https.AgentOptions): https.Agent {
+function overStreams(connect: NonNullable<HttpClientOptions["connect"]>, options: https.AgentOptions): https.Agent {
   const createConnection = callbackify(async (wish: tls.ConnectionOptions) =>
-    tls.connect({ ...wish, socket: await connect() }),
+    tls.connect({ ...wish, socket: await connect({ host: wish.host ?? "", port: Number(wish.port) }) }),
   );
   return Object.assign(new https.Agent(options), { createConnection });
 }
 
+interface Outgoing {
+  readonly request: Request;
+  readonly body: OutgoingBody;
+  readonly lines: HeaderLines;
+}
+
 function exchange(
   connections: Connections,
-  request: Request,
-  body: OutgoingBody,
+  { request, body, lines }: Outgoing,
   fresh?: "new connection",
 ): Promise<Response> {
   const url = new URL(request.url);
@@ -186,7 +199,8 @@ function exchange(
   const { signal } = request;
   if (signal.aborted) throw signal.reason;
   const { send, options } = connections.requestTo(url, fresh !== undefined);
-  const headers = withRepeated(Object.fromEntries(request.headers));
+  const headers = withGroups(Object.fromEntries(request.headers));
+  Object.assign(headers, linesToSend(lines));
   headers["host"] ??= url.host;
   if (body.length !== undefined && (body.length > 0 || !/^(GET|HEAD|DELETE)$/.test(request.method)))
     headers["content-length"] = String(body.length);
@@ -216,11 +230,16 @@ function exchange(
   return promise;
 }
 
-/** Groups are one header each on the wire, also where a front proxy tells them, while Headers joins what is repeated. */
-function withRepeated(headers: Record<string, string | string[]>): Record<string, string | string[]> {
-  for (const [name, value] of Object.entries(headers))
-    if (typeof value === "string" && (name === "impersonate-group" || /^x-remote-(group|extra-)/.test(name)))
-      headers[name] = value.split(", ");
+/** In UTF-8, as Go sends them: Node writes a byte for each character, Deno encodes by itself. */
+function linesToSend(lines: HeaderLines): Record<string, string[]> {
+  const encode = (text: string) => (runtime.name === "deno" ? text : Buffer.from(text, "utf8").toString("latin1"));
+  return Object.fromEntries(Object.entries(lines).map(([name, values]) => [name.toLowerCase(), values.map(encode)]));
+}
+
+/** Groups to impersonate are one header each on the wire, while Headers joins what is repeated; whoever sets them allows no comma in one. */
+function withGroups(headers: Record<string, string | string[]>): Record<string, string | string[]> {
+  const groups = headers["impersonate-group"];
+  if (typeof groups === "string") headers["impersonate-group"] = groups.split(", ");
   return headers;
 }
 
@@ -292,7 +311,7 @@ function upgrade(connections: Connections, request: UpgradeRequest, call: Call):
   const outgoing = send({
     ...options,
     method: request.method ?? "GET",
-    headers: { host: url.host, ...request.headers },
+    headers: { host: url.host, ...request.headers, ...linesToSend(request.lines ?? {}) },
   });
   const onAbort = () => void outgoing.destroy(signal.reason as Error);
   signal.addEventListener("abort", onAbort, { once: true });

@@ -1,11 +1,13 @@
-// Writes a Response to the connection: whole where its bytes are at hand, otherwise only as fast as the client reads.
-// A body that fails midway breaks the connection off, so that nobody takes half an answer for a whole one.
+// Writes a Response to the connection, only as fast as the client reads: a client that does not read costs what one write
+// holds, and is disconnected after a while. A body that fails midway breaks the connection off, so that nobody takes half
+// an answer for a whole one.
 
 import type http from "node:http";
 import type http2 from "node:http2";
 import type { Socket } from "node:net";
 import { BytesResponse } from "../bytes-response.ts";
 import { SinkResponse } from "../sink-response.ts";
+import { disconnectUnlessSent, type WriteLimits } from "./write-timeout.ts";
 
 export type Outgoing = http.ServerResponse | http2.Http2ServerResponse;
 
@@ -13,22 +15,31 @@ export type Outgoing = http.ServerResponse | http2.Http2ServerResponse;
 export async function sendResponse(
   response: Response,
   outgoing: Outgoing,
-  onError: (error: unknown) => void,
+  { onError, limits }: { onError: (error: unknown) => void; limits: WriteLimits },
 ): Promise<void> {
   // A client that resets its stream is everyday life; the close event tells what there is to tell.
   outgoing.on("error", () => {});
+  if (response instanceof BytesResponse) {
+    if (outgoing.destroyed) return response.sent?.();
+    if (response.sent) outgoing.once("close", response.sent);
+    return sendParts(response, outgoing, limits);
+  }
   if (outgoing.destroyed) return void response.body?.cancel().catch(() => {});
-  if (response instanceof BytesResponse) return sendParts(response, outgoing);
   const headers = headersOf(response);
-  if (response instanceof SinkResponse) return sendPushed(response, headers, outgoing);
+  const end = (bytes?: Uint8Array) => {
+    if (outgoing.destroyed || outgoing.writableEnded) return;
+    // How long these bodies take is their maker's to say; what is left when they have ended is not.
+    disconnectUnlessSent(outgoing, outgoing.writableLength + (bytes?.length ?? 0), limits);
+    (outgoing as http.ServerResponse).end(bytes);
+  };
+  if (response instanceof SinkResponse) return sendPushed(response, headers, outgoing, end);
   if (response.body === null) {
     writeHead(outgoing, response.status, headers);
-    outgoing.end();
-    return;
+    return end();
   }
   const reader = response.body.getReader();
   try {
-    await sendStream(reader, response.status, headers, outgoing);
+    await sendStream(reader, { status: response.status, headers }, outgoing, end);
   } catch (error) {
     onError(error);
     breakOff(outgoing);
@@ -50,18 +61,62 @@ function writeHead(outgoing: Outgoing, status: number, headers: HeadersRecord): 
   (outgoing as http.ServerResponse).writeHead(status, headers);
 }
 
-function sendParts(response: BytesResponse, outgoing: Outgoing): void {
-  writeHead(outgoing, response.status, response.headersToSend);
-  const last = response.parts.length - 1;
-  // The bytes are held by whoever made them, so that writing all at once costs no memory.
-  if (last > 0) outgoing.cork?.();
-  for (let i = 0; i < last; i++) (outgoing as http.ServerResponse).write(response.parts[i]);
-  (outgoing as http.ServerResponse).end(response.parts[last]);
-  if (last > 0) outgoing.uncork?.();
+/** What is handed to the connection at a time: of an answer that is not read, so much is copied into the connection's buffers. */
+const writeBytes = 64 * 1024;
+
+async function sendParts(response: BytesResponse, outgoing: Outgoing, limits: WriteLimits): Promise<void> {
+  const headers = response.headersToSend;
+  writeHead(outgoing, response.status, headers);
+  const { parts } = response;
+  const [only] = parts;
+  const writer = outgoing as http.ServerResponse;
+  disconnectUnlessSent(outgoing, Number(headers["content-length"]), limits);
+  if (parts.length <= 1 && (only?.length ?? 0) <= writeBytes) return void writer.end(only);
+  let left = parts.reduce((sum, part) => sum + part.length, 0);
+  for (const chunk of chunksOf(parts)) {
+    left -= chunk.reduce((sum, piece) => sum + piece.length, 0);
+    if (!writeTogether(writer, chunk, left === 0)) await drained(outgoing);
+    if (outgoing.destroyed) return;
+  }
+  if (!writer.writableEnded) writer.end();
+}
+
+/** False when the connection takes no more for now. */
+function writeTogether(writer: http.ServerResponse, pieces: readonly Uint8Array[], isLast: boolean): boolean {
+  let hasRoom = true;
+  writer.cork?.();
+  for (const piece of pieces) hasRoom = writer.write(piece);
+  // With the last bytes: on Deno an end that follows what was corked never finishes, and keeps the connection from the next request.
+  if (isLast) writer.end();
+  writer.uncork?.();
+  return hasRoom || isLast;
+}
+
+/** The bytes in pieces of at most `writeBytes` in all; nothing is copied. */
+function* chunksOf(parts: readonly Uint8Array[]): Generator<Uint8Array[]> {
+  let pieces: Uint8Array[] = [];
+  let room = writeBytes;
+  for (const part of parts)
+    for (let at = 0; at < part.length; ) {
+      const piece = part.subarray(at, at + room);
+      pieces.push(piece);
+      at += piece.length;
+      room -= piece.length;
+      if (room > 0) continue;
+      yield pieces;
+      pieces = [];
+      room = writeBytes;
+    }
+  if (pieces.length > 0) yield pieces;
 }
 
 /** The maker of the body writes by itself, and is told when the client is gone. */
-function sendPushed(response: SinkResponse, headers: HeadersRecord, outgoing: Outgoing): Promise<void> {
+function sendPushed(
+  response: SinkResponse,
+  headers: HeadersRecord,
+  outgoing: Outgoing,
+  end: () => void,
+): Promise<void> {
   const closed = new Promise<void>((resolve) => outgoing.once("close", () => resolve()));
   writeHead(outgoing, response.status, headers);
   if ("flushHeaders" in outgoing) outgoing.flushHeaders();
@@ -73,11 +128,13 @@ function sendPushed(response: SinkResponse, headers: HeadersRecord, outgoing: Ou
       holdBack(direct);
       direct.write(frameOf(chunk));
     },
-    end: () => {
-      if (!outgoing.destroyed && !outgoing.writableEnded) outgoing.end();
-    },
+    end,
     get buffered() {
       return outgoing.writableLength;
+    },
+    drained: async () => {
+      const direct = framedSocket(outgoing);
+      if (direct ? direct.writableNeedDrain : outgoing.writableLength > 0) await drained(direct ?? outgoing);
     },
     onClose: (then) => outgoing.once("close", then),
   });
@@ -121,9 +178,9 @@ function frameOf(chunk: Uint8Array): Buffer {
 
 async function sendStream(
   reader: ReadableStreamDefaultReader<Uint8Array>,
-  status: number,
-  headers: HeadersRecord,
+  { status, headers }: { status: number; headers: HeadersRecord },
   outgoing: Outgoing,
+  end: (bytes?: Uint8Array) => void,
 ): Promise<void> {
   let isGone = false;
   const onClose = () => {
@@ -140,8 +197,7 @@ async function sendStream(
       const bytes = first.value.value;
       headers["content-length"] ??= String(bytes?.length ?? 0);
       writeHead(outgoing, status, headers);
-      (outgoing as http.ServerResponse).end(bytes);
-      return;
+      return end(bytes);
     }
     writeHead(outgoing, status, headers);
     if (!first.value && "flushHeaders" in outgoing) outgoing.flushHeaders();
@@ -152,7 +208,7 @@ async function sendStream(
       next = await (ahead ?? reader.read());
       ahead = undefined;
     }
-    if (!isGone) outgoing.end();
+    if (!isGone) end();
   } finally {
     outgoing.off("close", onClose);
   }
@@ -167,7 +223,7 @@ async function atOnce<T>(promise: Promise<T>): Promise<{ promise: Promise<T>; va
   return { promise, value: await Promise.race([promise, later()]) };
 }
 
-function drained(outgoing: Outgoing): Promise<void> {
+function drained(outgoing: Outgoing | Socket): Promise<void> {
   return new Promise((resolve) => {
     const settle = () => {
       outgoing.off("drain", settle);

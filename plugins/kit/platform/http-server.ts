@@ -10,9 +10,11 @@ import { Fault } from "../fault.ts";
 import { parseCertificate } from "../x509/certificate.ts";
 import { HttpConnections } from "./http-connections.ts";
 import { awaitRest } from "./http-patience.ts";
+import { portOwner } from "./port-owner.ts";
 import { type Outgoing, sendResponse } from "./http-response.ts";
 import { runtime } from "./runtime.ts";
 import { type Incoming, ServedRequest } from "./served-request.ts";
+import { defaultWriteLimits, type WriteLimits } from "./write-timeout.ts";
 
 export interface Peer {
   readonly address: string;
@@ -42,6 +44,8 @@ export interface ServeOptions {
   readonly upgrade?: (upgrade: Upgrade) => void;
   /** On `::` both families are listened to, or IPv4 alone where the kernel has no other. */
   readonly listen: { host: string; port: number } | { path: string };
+  /** The flag that chooses the port, for the message when it is in use. */
+  readonly portFlag?: string;
   readonly tls?: {
     readonly cert: string;
     readonly key: string;
@@ -52,6 +56,10 @@ export interface ServeOptions {
   readonly headersTimeoutMs?: number;
   /** The same for its TLS handshake. */
   readonly handshakeTimeoutMs?: number;
+  /** A client that has not read its answer by then, and some more time for a large one, is cut off. */
+  readonly writeLimits?: WriteLimits;
+  /** Requests at the same time on one HTTP/2 connection; 250 as Go's servers unless told otherwise. */
+  readonly maxConcurrentStreams?: number;
   readonly onError?: (error: unknown) => void;
 }
 
@@ -77,6 +85,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const onError = options.onError ?? (() => {});
   const patience = { firstRequestMs: headersTimeoutOf(options), idleMs: keepAliveMs };
   const connections = new HttpConnections(patience);
+  const sending = { onError, limits: options.writeLimits ?? defaultWriteLimits };
   const listener: Listener = (incoming, outgoing) => {
     const request = requestOf(incoming);
     const end = connections.begin(incoming.socket);
@@ -86,7 +95,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     });
     // Neither rejects: what fails is told to `onError`.
     void (request ? answer(options, request, peerOf(socketOf(incoming)), onError) : refusal())
-      .then((response) => sendResponse(response, outgoing, onError))
+      .then((response) => sendResponse(response, outgoing, sending))
       .then(() => {
         if (!incoming.complete) awaitRest(incoming, patience);
       });
@@ -99,10 +108,10 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     connections.upgraded(socket);
     options.upgrade({ request, socket, head, peer: peerOf(socket) });
   });
-  await listen(server, options.listen).catch((error: unknown) => {
+  await listen(server, options.listen, options.portFlag).catch((error: unknown) => {
     // A kernel without IPv6 has no such place: IPv4 is everywhere there is, then.
     if (!isEverywhere(options.listen) || !hasNoSuchFamily(error)) throw error;
-    return listen(server, { ...options.listen, host: "0.0.0.0" });
+    return listen(server, { ...options.listen, host: "0.0.0.0" }, options.portFlag);
   });
   return {
     port: "port" in options.listen ? (server.address() as AddressInfo).port : 0,
@@ -182,6 +191,7 @@ function makeServer(options: ServeOptions, listener: Listener): NodeServer {
       allowHTTP1: true,
       handshakeTimeout: options.handshakeTimeoutMs ?? 10_000,
       ...limits,
+      ...sessionLimits(options),
       ...protocols,
       ...secure,
     },
@@ -189,6 +199,19 @@ function makeServer(options: ServeOptions, listener: Listener): NodeServer {
   );
   Object.assign(server, limits);
   return server;
+}
+
+/**
+ * What one HTTP/2 connection may ask of us. Floods of PING, SETTINGS, CONTINUATION, PRIORITY and empty frames are ended by the
+ * runtime's own limits; a stream that is opened and reset at once costs us a request, so that there are fewer of those.
+ */
+function sessionLimits({ maxConcurrentStreams = 250 }: ServeOptions) {
+  return {
+    settings: { maxConcurrentStreams, maxHeaderListSize: maxHeaderSize },
+    maxHeaderListPairs: 1000,
+    streamResetBurst: 400,
+    streamResetRate: 33,
+  };
 }
 
 /** Of TLS 1.2 only what keeps past traffic secret when the key is lost, and authenticates what it encrypts; TLS 1.3 has no others. */
@@ -204,9 +227,9 @@ const strongCiphers = [
   "ECDHE-RSA-CHACHA20-POLY1305",
 ].join(":");
 
-function listen(server: NodeServer, where: ServeOptions["listen"]): Promise<void> {
+function listen(server: NodeServer, where: ServeOptions["listen"], flag?: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    const onError = (error: NodeJS.ErrnoException) => reject(describeListenError(error, where));
+    const onError = (error: NodeJS.ErrnoException) => reject(describeListenError(error, where, flag));
     server.once("error", onError);
     server.listen(where, () => {
       server.off("error", onError);
@@ -224,15 +247,18 @@ function hasNoSuchFamily(error: unknown): boolean {
   return code === "EAFNOSUPPORT" || code === "EADDRNOTAVAIL" || code === "EINVAL";
 }
 
-function describeListenError(error: NodeJS.ErrnoException, where: ServeOptions["listen"]): Fault {
+function describeListenError(error: NodeJS.ErrnoException, where: ServeOptions["listen"], flag?: string): Fault {
   const place = "path" in where ? where.path : `${where.host}:${where.port}`;
   if (error.code === "EADDRINUSE")
-    return new Fault("already-exists", `Cannot listen on ${place}: the address is in use by another program`, {
-      cause: error,
-    });
+    return new Fault("already-exists", `Cannot listen on ${place}: ${inUse(where, flag)}`, { cause: error });
   if (error.code === "EACCES")
     return new Fault("forbidden", `Cannot listen on ${place}: permission denied`, { cause: error });
   return new Fault("unavailable", `Cannot listen on ${place}: ${error.message}`, { cause: error });
+}
+
+function inUse(where: ServeOptions["listen"], flag: string | undefined): string {
+  const owner = ("port" in where && portOwner(where.port)) || "another program";
+  return `the address is in use by ${owner}${flag ? `; stop that one, or choose another port with --${flag}` : ""}`;
 }
 
 function peerOf(socket: object | undefined | null): Peer {

@@ -449,6 +449,21 @@ t.test("BytesResponse is written as it is, and reads like any other in process",
   t.equal(streamed, "[1,2]");
 });
 
+t.test("a BytesResponse of several writes leaves its connection to the next request", async (t) => {
+  const parts = [Buffer.alloc(64 * 1024, "a"), Buffer.alloc(8 * 1024, "b")];
+  const server = await start(t, () => new BytesResponse(parts), { tls });
+  const options = { port: server.port, host: "127.0.0.1", ca: pki.ca.cert, ALPNProtocols: ["http/1.1"] };
+  const socket = connectTls(options);
+  t.teardown(() => socket.destroy());
+  let received = 0;
+  socket.on("data", (chunk: Buffer) => (received += chunk.length));
+  for (const count of [1, 2, 3]) {
+    socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+    await until(`answer ${count}`, () => received >= count * 72 * 1024, 20_000);
+  }
+  t.ok(received >= 3 * 72 * 1024);
+});
+
 t.test("bodies of one piece carry their length, later ones do not wait for it", async (t) => {
   const server = await start(t, (request) => {
     if (request.url.endsWith("/text")) return new Response("four");

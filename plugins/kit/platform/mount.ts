@@ -1,10 +1,8 @@
-// Mounts, without spawning a process: mounting, unmounting, finding what is mounted, and opening a path below a directory
-// in a way that no symbolic link can lead out of it.
+// Mounts, without spawning a process: mounting, unmounting, finding what is mounted.
 
 import { readFileSync } from "node:fs";
 import koffi from "koffi";
 import { libc, systemFault } from "../net/libc.ts";
-import { Fault } from "../fault.ts";
 
 export const mountFlags = {
   readOnly: 1,
@@ -22,8 +20,6 @@ export const mountFlags = {
 const detach = 2;
 const EINVAL = 22;
 const ENOENT = 2;
-const EXDEV = 18;
-const ELOOP = 40;
 
 /** Throws a Fault that names the target. */
 export function mount(
@@ -96,42 +92,4 @@ export function isLocalMountPoint(path: string): boolean {
 /** The kernel writes spaces and the like as octal escapes. */
 function unescape(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
-}
-
-const openat2Number = 437; // the same on x86-64 and arm64
-const resolveBeneath = 0x08;
-const resolveNoMagicLinks = 0x02;
-const openPath = 0o10000000;
-const closeOnExec = 0o2000000;
-
-let syscall: ((number: number, dir: number, path: string, how: Uint8Array, size: number) => number) | undefined;
-
-/**
- * Opens (as a mere handle) what `path` names below the directory; links inside it are followed, links out of it refused.
- * The caller closes the descriptor. Fault `not-found`, or `forbidden` when the path leads out.
- */
-export function openBeneath(directory: string, path: string): number {
-  const root = libc().open(directory, openPath | closeOnExec, 0);
-  if (root < 0) throw systemFault(`Cannot open ${directory}`, koffi.errno());
-  try {
-    syscall ??= koffi
-      .load("libc.so.6")
-      .func("long syscall(long, int, const char *, const uint8_t *, size_t)") as unknown as typeof syscall;
-    const how = new Uint8Array(24);
-    const view = new DataView(how.buffer);
-    view.setBigUint64(0, BigInt(openPath | closeOnExec), true);
-    view.setBigUint64(16, BigInt(resolveBeneath | resolveNoMagicLinks), true);
-    const fd = Number(syscall?.(openat2Number, root, path === "" ? "." : path, how, how.length));
-    if (fd >= 0) return fd;
-    const number = koffi.errno();
-    if (number === EXDEV || number === ELOOP)
-      throw new Fault("forbidden", `Cannot use "${path}" below ${directory}: it leads out of the volume`);
-    throw systemFault(`Cannot open "${path}" below ${directory}`, number);
-  } finally {
-    libc().close(root);
-  }
-}
-
-export function closeHandle(fd: number): void {
-  libc().close(fd);
 }

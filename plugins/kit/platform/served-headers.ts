@@ -28,6 +28,11 @@ class ReceivedHeaders {
     return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === key);
   }
 
+  /** In lower case; those that HTTP/2 puts among them too. */
+  names(): string[] {
+    return this.#real ? [...this.#real.keys()] : Object.keys(this.#incoming.headers);
+  }
+
   has(name: string): boolean {
     return this.get(name) !== null;
   }
@@ -89,4 +94,9 @@ export function headerLines(headers: Headers, name: string): string[] {
   if (headers instanceof ReceivedHeaders) return headers.lines(name);
   const joined = headers.get(name);
   return joined === null ? [] : joined.split(",").map((part) => part.trim());
+}
+
+/** The names of all headers in lower case, without making real ones of them. */
+export function headerNames(headers: Headers): string[] {
+  return headers instanceof ReceivedHeaders ? headers.names() : [...headers.keys()];
 }

@@ -6,7 +6,7 @@ import type http2 from "node:http2";
 import type { Readable } from "node:stream";
 import { bodyOf } from "./http-body.ts";
 import { ServedHeaders } from "./served-headers.ts";
-import { urlOf } from "./served-url.ts";
+import { targetOf, urlOf } from "./served-url.ts";
 
 export type Incoming = http.IncomingMessage | http2.Http2ServerRequest;
 
@@ -24,6 +24,11 @@ class ServedMessage {
     this.#incoming = incoming;
     this.method = incoming.method ?? "GET";
     this.url = urlOf(incoming);
+  }
+
+  /** Path and query as they were sent, with dot segments and all. */
+  get target(): string {
+    return targetOf(this.#incoming);
   }
 
   get headers(): Headers {

@@ -6,10 +6,26 @@ import { Fault } from "../fault.ts";
 import type { Incoming } from "./served-request.ts";
 
 // What a URL parser would leave as it is. Nearly all requests are like that, and parsing takes longer than looking.
-const plainHost = /^[a-z0-9][a-z0-9._-]*(?::[1-9]\d{3,4})?$/;
+// Not like that are names that end in a number, which are read as IPv4 addresses, names in Punycode, and ports above 59999.
+const octet = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
+const plainName = "(?!.*xn--)(?:[a-z0-9][a-z0-9._-]*\\.)?[a-z][a-z0-9_-]*";
+const plainHost = new RegExp(`^(?:(?:${octet}\\.){3}${octet}|${plainName})(?::[1-5]?[1-9]\\d{3})?$`);
 const ipv6Host = /^\[[0-9a-f:.]+\](?::\d+)?$/i;
 const plainTarget = /^\/[A-Za-z0-9_~!$&'()*+,;:@=/?.%-]*$/;
+const oddCharacter = /[^A-Za-z0-9_~!$&'()*+,;:@=/?.%-]/g;
 const dotSegment = /\/\.{1,2}(?:[/?]|$)|%2e/i;
+
+/**
+ * Path and query as the client sent them. The URL of a request has its dot segments collapsed, encoded ones too, and no fragment; who
+ * reads paths itself, or passes them on, needs those that were asked for. What no path may hold is percent-encoded.
+ */
+export function targetOf({ url = "" }: Pick<Incoming, "url">): string {
+  const target = url.replace(/^https?:\/\/[^/?]*/, "");
+  if (plainTarget.test(target)) return target;
+  return target.replace(oddCharacter, (character) =>
+    [...Buffer.from(character, "latin1")].map((byte) => `%${byte.toString(16).padStart(2, "0")}`).join(""),
+  );
+}
 
 /** Fault `invalid` where there is no telling what is asked for. */
 export function urlOf(incoming: Incoming): string {

@@ -6,6 +6,7 @@ import type { KubeObject, PersistentVolumeClaim, Pod, Service } from "../objects
 import { podQuantities } from "../pod-quantities.ts";
 import { isTerminal } from "../pod-requests.ts";
 import { parseQuantity, type Quantity, quantityOf } from "../quantity.ts";
+import { heldQuantities } from "../resized-pod.ts";
 
 export type Usage = Map<string, Quantity>;
 
@@ -49,7 +50,7 @@ function addPod(usage: Usage, pod: Pod, now: number): void {
   // A pod that is done holds nothing, though its object still counts as one.
   if (isTerminal(pod) || !pod.spec || now > (chargedUntil(pod as unknown as KubeObject) ?? now)) return;
   usage.set("pods", one);
-  for (const [name, amount] of podQuantities(pod.spec, "requests")) {
+  for (const [name, amount] of heldQuantities({ ...pod, spec: pod.spec })) {
     usage.set(`requests.${name}`, amount);
     if (isPlain(name)) usage.set(name, amount);
   }
