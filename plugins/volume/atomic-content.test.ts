@@ -11,15 +11,15 @@ t.test("writeContent()", async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "skiff-content-"));
   t.teardown(() => rmSync(dir, { recursive: true }));
 
-  t.equal(writeContent(dir, content({ a: "1", "d/b": "2" }), { now: 0 }), true, "first write");
+  t.equal(await writeContent(dir, content({ a: "1", "d/b": "2" }), { now: 0 }), true, "first write");
   t.equal(readFileSync(join(dir, "a"), "utf8"), "1");
   t.equal(readFileSync(join(dir, "d/b"), "utf8"), "2");
   t.equal(readlinkSync(join(dir, "a")), "..data/a");
 
-  t.equal(writeContent(dir, content({ a: "1", "d/b": "2" }), { now: 1000 }), false, "nothing changed");
+  t.equal(await writeContent(dir, content({ a: "1", "d/b": "2" }), { now: 1000 }), false, "nothing changed");
 
   const before = readlinkSync(join(dir, "..data"));
-  t.equal(writeContent(dir, content({ a: "3", c: "4" }), { fsGroup: 0, now: 2000 }), true, "changed");
+  t.equal(await writeContent(dir, content({ a: "3", c: "4" }), { fsGroup: 0, now: 2000 }), true, "changed");
   t.not(readlinkSync(join(dir, "..data")), before);
   t.same(
     readdirSync(dir)
@@ -33,17 +33,18 @@ t.test("writeContent()", async (t) => {
   t.ok(lstatSync(join(dir, "..data")).isSymbolicLink());
 
   for (const path of ["../x", "/x", "a/../../x", "..x", ""]) {
-    t.throws(() => writeContent(dir, content({ [path]: "" }), { now: 3000 }), { code: "invalid" }, `refuses "${path}"`);
+    const attempt = writeContent(dir, content({ [path]: "" }), { now: 3000 });
+    await t.rejects(attempt, { code: "invalid" }, `refuses "${path}"`);
   }
 });
 
 t.test("writeContent() leaves nothing of an attempt that failed", async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "skiff-content-"));
   t.teardown(() => rmSync(dir, { recursive: true }));
-  writeContent(dir, content({ a: "1" }), { now: 0 });
+  await writeContent(dir, content({ a: "1" }), { now: 0 });
   const before = readdirSync(dir).sort();
   // A file cannot be made where another of the same content wants a directory.
-  t.throws(() => writeContent(dir, content({ a: "2", "a/b": "3" }), { now: 1000 }));
+  await t.rejects(writeContent(dir, content({ a: "2", "a/b": "3" }), { now: 1000 }));
   t.same(readdirSync(dir).sort(), before);
   t.equal(readFileSync(join(dir, "a"), "utf8"), "1", "the old content is whole");
 });

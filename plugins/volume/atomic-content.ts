@@ -2,22 +2,16 @@
 // reader sees all of the old or all of the new, and every file name a reader knows stays where it is.
 //
 //   name -> ..data/name        ..data -> ..2026_11_16_…/        ..2026_11_16_…/name
+//
+// Containers have these volumes read-only. Still nothing here trusts what is found: every file is made anew (O_EXCL), nothing is followed,
+// and whatever stands where a name belongs is replaced.
 
-import {
-  chmodSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { dirname, join } from "node:path";
+import { randomBytes } from "node:crypto";
+import { type Call, uninterrupted } from "../kit/call.ts";
 import { Fault } from "../kit/fault.ts";
+import { type FileAttributes, Folder } from "../kit/safe-files/folder.ts";
+import { removeEntry } from "../kit/safe-files/remove-tree.ts";
+import { holdsContent } from "./content-compare.ts";
 
 export interface ContentFile {
   readonly data: Uint8Array;
@@ -28,95 +22,114 @@ export interface ContentFile {
 
 export type Content = ReadonlyMap<string, ContentFile>;
 
-const dataLink = "..data";
+export interface ContentOptions {
+  readonly now: number;
+  /** The group that all files are readable by. */
+  readonly fsGroup?: number | undefined;
+  /** The host's id of the pod's root. */
+  readonly rootId?: number | undefined;
+  /** Names in the directory that are not content and stay: mount points of other volumes. */
+  readonly keep?: readonly string[];
+}
 
-/**
- * Brings the directory to the content; true when anything changed. A crash at any point leaves the old or the new content. `own` says
- * whose the new files are before anyone sees them.
- */
-export function writeContent(
+const dataLink = "..data";
+const isVersion = (name: string | undefined): name is string => name !== undefined && /^\.\.\d{4}_[\w.]+$/.test(name);
+
+/** Brings the directory to the content; true when anything changed. A crash at any point leaves the old or the new content. */
+export async function writeContent(
   directory: string,
   content: Content,
-  { fsGroup, now, own }: { fsGroup?: number | undefined; now: number; own?: (fresh: string) => void },
-): boolean {
+  options: ContentOptions,
+  call: Call = uninterrupted,
+): Promise<boolean> {
   for (const path of content.keys()) checkPath(path);
-  const current = currentDirectory(directory);
-  if (current && isSame(join(directory, current), content)) {
-    linkNames(directory, content);
+  const root = Folder.open(directory);
+  try {
+    return await write(root, content, options, call);
+  } finally {
+    root.close();
+  }
+}
+
+async function write(root: Folder, content: Content, options: ContentOptions, call: Call): Promise<boolean> {
+  const current = root.linkTarget(dataLink);
+  if (isVersion(current) && (await isWritten(root, current, content))) {
+    await linkNames(root, content, options, call);
     return false;
   }
-  const stamp = new Date(now).toISOString().slice(0, 19).replace(/[-:T]/g, "_");
-  const fresh = mkdtempSync(join(directory, `..${stamp}.`));
+  const stamp = new Date(options.now).toISOString().slice(0, 19).replace(/[-:T]/g, "_");
+  const fresh = `..${stamp}.${randomBytes(4).toString("hex")}`;
   try {
-    fill(fresh, content, fsGroup);
-    own?.(fresh);
-    const swap = join(directory, "..data_tmp");
-    rmSync(swap, { force: true });
-    symlinkSync(fresh.slice(directory.length + 1), swap);
-    renameSync(swap, join(directory, dataLink));
+    const folder = root.makeFolder(fresh, folderAttributes(options));
+    try {
+      for (const [path, file] of content) place(folder, path.split("/"), file, options);
+    } finally {
+      folder.close();
+    }
+    await swap(root, fresh, options, call);
   } catch (error) {
     // A full disk must not become fuller with every attempt.
-    rmSync(fresh, { recursive: true, force: true });
+    await removeEntry(root, fresh, call);
     throw error;
   }
-  linkNames(directory, content);
-  removeOld(directory, content);
+  root.own(folderAttributes(options, root.stats().mode & 0o7777));
+  await linkNames(root, content, options, call);
+  const kept = new Set([dataLink, fresh, ...(options.keep ?? []), ...[...content.keys()].map(topName)]);
+  for (const name of root.names()) if (!kept.has(name)) await removeEntry(root, name, call);
   return true;
 }
 
-function fill(fresh: string, content: Content, fsGroup: number | undefined): void {
-  chmodSync(fresh, 0o755);
-  for (const [path, file] of content) {
-    const target = join(fresh, path);
-    mkdirSync(dirname(target), { recursive: true, mode: 0o755 });
-    writeFileSync(target, file.data);
-    // Group readability is what fsGroup promises, whatever mode was asked for.
-    chmodSync(target, fsGroup === undefined ? file.mode : file.mode | 0o440);
-  }
-}
-
-function currentDirectory(directory: string): string | undefined {
+async function isWritten(root: Folder, version: string, content: Content): Promise<boolean> {
+  const folder = root.folder(version);
+  if (!folder) return false;
   try {
-    return readlinkSync(join(directory, dataLink));
-  } catch {
-    return undefined; // first write
+    return await holdsContent(folder, content);
+  } finally {
+    folder.close();
   }
 }
 
-function isSame(directory: string, content: Content): boolean {
-  const found = filesBelow(directory, "");
-  if (found === undefined || found.length !== content.size) return false;
-  return found.every((path) => {
-    const file = content.get(path);
-    return file !== undefined && Buffer.compare(readFileSync(join(directory, path)), file.data) === 0;
-  });
+async function swap(root: Folder, fresh: string, options: ContentOptions, call: Call): Promise<void> {
+  const temporary = "..data_tmp";
+  await removeEntry(root, temporary, call);
+  root.makeLink(temporary, fresh, ownerOf(options));
+  // A link replaces a link in one step; anything else was put there by somebody else.
+  if (root.look(dataLink)?.isSymbolicLink() === false) await removeEntry(root, dataLink, call);
+  root.rename(temporary, dataLink);
 }
 
-function filesBelow(directory: string, below: string): string[] | undefined {
+function place(folder: Folder, [name = "", ...rest]: string[], file: ContentFile, options: ContentOptions): void {
+  if (rest.length === 0) return folder.makeFile(name, file.data, fileAttributes(file, options));
+  const below = folder.folder(name) ?? folder.makeFolder(name, folderAttributes(options));
   try {
-    return readdirSync(join(directory, below), { withFileTypes: true }).flatMap((entry) => {
-      const path = below === "" ? entry.name : `${below}/${entry.name}`;
-      return entry.isDirectory() ? (filesBelow(directory, path) ?? []) : [path];
-    });
-  } catch {
-    return undefined; // the link points nowhere: write anew
+    place(below, rest, file, options);
+  } finally {
+    below.close();
   }
 }
+
+const ownerOf = ({ rootId = 0, fsGroup }: ContentOptions) => ({ uid: rootId, gid: fsGroup ?? rootId });
+
+/** Group readability is what fsGroup promises, whatever mode was asked for. */
+const fileAttributes = ({ mode, owner = 0 }: ContentFile, options: ContentOptions): FileAttributes => ({
+  uid: (options.rootId ?? 0) + owner,
+  gid: ownerOf(options).gid,
+  mode: options.fsGroup === undefined ? mode : mode | 0o440,
+});
+
+const folderAttributes = (options: ContentOptions, mode = 0o755): FileAttributes => ({
+  ...ownerOf(options),
+  mode: options.fsGroup === undefined ? mode : mode | 0o2550,
+});
 
 const topName = (path: string) => path.split("/")[0] ?? path;
 
-function linkNames(directory: string, content: Content): void {
+async function linkNames(root: Folder, content: Content, options: ContentOptions, call: Call): Promise<void> {
   for (const name of new Set([...content.keys()].map(topName))) {
-    const link = join(directory, name);
-    if (lstatSync(link, { throwIfNoEntry: false })) continue;
-    symlinkSync(join(dataLink, name), link);
-  }
-}
-
-function removeOld(directory: string, content: Content): void {
-  const kept = new Set([dataLink, currentDirectory(directory), ...[...content.keys()].map(topName)]);
-  for (const name of readdirSync(directory)) {
-    if (!kept.has(name)) rmSync(join(directory, name), { recursive: true, force: true });
+    const target = `${dataLink}/${name}`;
+    if (root.linkTarget(name) === target) continue;
+    await removeEntry(root, name, call);
+    root.makeLink(name, target, ownerOf(options));
   }
 }
 

@@ -1,15 +1,15 @@
 // What the live-content volumes share: a directory (in memory where it must not reach the disk) that is written at mount and
-// brought up to date on refresh.
+// brought up to date on refresh. Containers have it read-only.
 
-import { chownSync, lchownSync, mkdirSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync } from "node:fs";
 import type { Call } from "../kit/call.ts";
 import type { Clock } from "../kit/clock.ts";
 import { isFault } from "../kit/fault.ts";
 import type { Volume } from "../kit/objects/types.ts";
+import { Folder } from "../kit/safe-files/folder.ts";
 import type { VolumeMountRequest, VolumePlugin } from "../kit/volume.ts";
 import { type Content, writeContent } from "./atomic-content.ts";
-import { applyGroup, applyOwner } from "./ownership.ts";
+import { nestedMountPoints } from "./nested-mounts.ts";
 import { mountTmpfs, removeVolume } from "./tmpfs.ts";
 
 export interface ContentVolumeOptions {
@@ -22,39 +22,42 @@ export interface ContentVolumeOptions {
 
 export function contentVolume(options: ContentVolumeOptions): VolumePlugin {
   const write = async (request: VolumeMountRequest, call: Call): Promise<boolean> => {
+    const { path, pod, volume, fsGroup, rootId } = request;
     const content = await options.content(request, call);
-    const { path, fsGroup, rootId } = request;
-    const own = (fresh: string) => {
-      if (rootId !== undefined) applyOwner(fresh, rootId);
-      for (const [name, { owner }] of content)
-        if (owner !== undefined) chownSync(join(fresh, name), (rootId ?? 0) + owner, rootId ?? 0);
-      applyGroup(fresh, fsGroup, { readOnly: true });
-    };
-    const hasChanged = writeContent(path, content, { fsGroup, now: options.clock.now(), own });
-    if (hasChanged && rootId !== undefined) ownLinks(path, rootId);
-    if (hasChanged) applyGroup(path, fsGroup, { readOnly: true });
+    const nested = nestedMountPoints(pod, volume.name);
+    const keep = nested.map((point) => point.split("/")[0] ?? point);
+    const hasChanged = await writeContent(path, content, { fsGroup, rootId, keep, now: options.clock.now() }, call);
+    for (const point of nested) makeMountPoint(path, point);
     return hasChanged;
   };
   return {
     name: options.name,
+    isReadOnly: true,
     supports: options.supports,
     async mount(request, call) {
       if (options.inMemory) mountTmpfs(request.path, { mode: 0o777 });
       else mkdirSync(request.path, { recursive: true, mode: 0o777 });
       await write(request, call);
     },
-    refresh: write,
-    async unmount(path) {
-      removeVolume(path);
-    },
+    refresh: async (request, call) => write(request, call),
+    unmount: removeVolume,
   };
 }
 
-/** The directory and the links in it; what they lead to has its owners already. */
-function ownLinks(directory: string, id: number): void {
-  chownSync(directory, id, id);
-  for (const entry of readdirSync(directory, { withFileTypes: true }))
-    if (entry.isSymbolicLink()) lchownSync(join(directory, entry.name), id, id);
+/** Where a file of the content or anything else has the name already, it is the mount point. */
+function makeMountPoint(path: string, point: string): void {
+  let folder = Folder.open(path);
+  try {
+    for (const part of point.split("/")) {
+      const isTaken = folder.look(part)?.isDirectory() === false;
+      if (isTaken) return;
+      const next = folder.folder(part) ?? folder.makeFolder(part, { mode: 0o755, uid: 0, gid: 0 });
+      folder.close();
+      folder = next;
+    }
+  } finally {
+    folder.close();
+  }
 }
 
 /** The object, or undefined where it is optional and not there. */

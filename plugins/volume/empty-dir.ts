@@ -1,14 +1,16 @@
 // emptyDir: a directory that lives as long as the pod, on disk, in memory or in huge pages.
 
-import { chmodSync, chownSync, mkdirSync, statSync } from "node:fs";
+import { mkdirSync } from "node:fs";
+import type { Call } from "../kit/call.ts";
 import type { Node } from "../kit/objects/types.ts";
 import type { Plugin } from "../kit/plugin.ts";
 import { isLocalMountPoint, mount, mountFlags } from "../kit/platform/mount.ts";
 import { podObjectsKind } from "../kit/pod-objects.ts";
 import { podQuantities } from "../kit/pod-quantities.ts";
 import { parseQuantity, quantityValue } from "../kit/quantity.ts";
+import { withFolder } from "../kit/safe-files/folder.ts";
+import { giveToGroup } from "../kit/safe-files/own-tree.ts";
 import { type VolumeMountRequest, type VolumePlugin, volumeKind } from "../kit/volume.ts";
-import { applyGroup } from "./ownership.ts";
 import { mountTmpfs, removeVolume } from "./tmpfs.ts";
 
 /** The least of what the volume, its pod and the node's pods together may take; undefined where nobody says. */
@@ -23,36 +25,44 @@ function memorySize({ pod, volume }: VolumeMountRequest, node: Node | undefined)
   return sizes.length === 0 ? undefined : sizes.reduce((least, size) => (size < least ? size : least));
 }
 
+async function prepare({ path, fsGroup, rootId }: VolumeMountRequest, call: Call): Promise<void> {
+  await withFolder(path, async (folder) => {
+    const { mode, uid, gid } = folder.stats();
+    // The umask may have taken bits away. Everyone may write: containers run as any user. What memory has beyond that stays (sticky).
+    folder.own({ uid: rootId ?? uid, gid: rootId ?? gid, mode: (mode & 0o7777) | 0o777 });
+  });
+  // Without the pod's policy: an empty directory is given to its group at once.
+  if (fsGroup !== undefined) await giveToGroup(path, fsGroup, {}, call);
+}
+
 const volumeOf = (nodeNow: () => Node | undefined): VolumePlugin => ({
   name: "kubernetes.io/empty-dir",
   supports: (candidate) => candidate.emptyDir !== undefined,
-  async mount(request) {
+  async mount(request, call) {
     const {
       volume: { emptyDir },
       path,
-      fsGroup,
-      rootId,
     } = request;
+    let isFresh = !request.isMounted;
     const medium = emptyDir?.medium ?? "";
     if (medium === "Memory") {
       const sizeBytes = memorySize(request, nodeNow());
-      mountTmpfs(path, { mode: 0o1777, ...(sizeBytes ? { sizeBytes } : {}) });
+      if (mountTmpfs(path, { mode: 0o1777, ...(sizeBytes ? { sizeBytes } : {}) })) isFresh = true;
     } else if (medium.startsWith("HugePages")) {
       mkdirSync(path, { recursive: true });
       const [, size] = medium.split("-");
       const pageSize = size ? `pagesize=${size.replace(/i$/, "")}` : null;
-      if (!isLocalMountPoint(path)) mount("nodev", path, "hugetlbfs", mountFlags.noSuid | mountFlags.noDev, pageSize);
+      if (!isLocalMountPoint(path)) {
+        mount("nodev", path, "hugetlbfs", mountFlags.noSuid | mountFlags.noDev, pageSize);
+        isFresh = true;
+      }
     } else {
       mkdirSync(path, { recursive: true });
     }
-    // The umask may have taken bits away. Everyone may write: containers run as any user. What memory has beyond that stays (sticky).
-    if ((statSync(path).mode & 0o777) !== 0o777) chmodSync(path, 0o777);
-    if (rootId !== undefined) chownSync(path, rootId, rootId);
-    applyGroup(path, fsGroup);
+    // Owner and mode are the containers' to change later.
+    if (isFresh) await prepare(request, call);
   },
-  async unmount(path) {
-    removeVolume(path);
-  },
+  unmount: removeVolume,
 });
 
 export const emptyDir: Plugin<VolumePlugin> = {

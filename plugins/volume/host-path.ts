@@ -1,10 +1,12 @@
 // hostPath: a path of the node itself, checked or made as its type asks. Nothing is mounted and nothing is ever removed.
 
-import { closeSync, lstatSync, mkdirSync, openSync, statSync, type Stats } from "node:fs";
+import { closeSync, constants, lstatSync, mkdirSync, openSync, statSync, type Stats } from "node:fs";
 import { Fault } from "../kit/fault.ts";
 import type { Plugin } from "../kit/plugin.ts";
 import { type VolumePlugin, volumeKind } from "../kit/volume.ts";
 import { prepareLocalPath } from "./local-path.ts";
+
+const { O_WRONLY, O_CREAT, O_EXCL, O_NONBLOCK } = constants;
 
 type Check = (found: Stats | undefined, path: string) => string | undefined;
 
@@ -20,7 +22,8 @@ const checks: Record<string, Check> = {
     return !found || found.isDirectory() ? undefined : `hostPath type check failed: ${path} is not a directory`;
   },
   FileOrCreate(found, path) {
-    if (!found) closeSync(openSync(path, "a", 0o644));
+    // Without waiting for what may have come there meanwhile.
+    if (!found) closeSync(openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NONBLOCK, 0o644));
     return !found || found.isFile() ? undefined : `hostPath type check failed: ${path} is not a file`;
   },
   Directory: must((found) => found.isDirectory(), "a directory"),

@@ -11,7 +11,7 @@ import { isMountPoint, mount, mountFlags, unmount } from "../kit/platform/mount.
 import type { Plugin } from "../kit/plugin.ts";
 import { type VolumeMountRequest, type VolumePlugin, volumeKind } from "../kit/volume.ts";
 import { formatAndMount } from "./format-and-mount.ts";
-import { applyGroup } from "./ownership.ts";
+import { applyFsGroup } from "./ownership.ts";
 import { hashOf, removeMountPoint, SharedMount } from "./shared-mount.ts";
 
 interface LocalSource {
@@ -39,9 +39,7 @@ class LocalVolumes implements VolumePlugin {
     if (!found) throw new Fault("unavailable", `Cannot use local volume: path "${path}" does not exist on this node`);
     const isDisk = found.isBlockDevice() && request.persistentVolume?.spec?.volumeMode !== "Block";
     if (isDisk) await this.#lock.run("", () => this.#mountDisk(request, call));
-    const { fsGroup, fsGroupChangePolicy, readOnly } = request;
-    if (!readOnly && (isDisk || found.isDirectory()))
-      applyGroup(this.hostPath(request), fsGroup, fsGroupChangePolicy ? { policy: fsGroupChangePolicy } : {});
+    if (!request.readOnly && (isDisk || found.isDirectory())) await applyFsGroup(this.hostPath(request), request, call);
   }
 
   async #mountDisk(request: VolumeMountRequest, call: Call): Promise<void> {

@@ -20,7 +20,7 @@ import {
   volumeKind,
 } from "../../kit/volume.ts";
 import { secretData } from "../keyed-content.ts";
-import { applyGroup } from "../ownership.ts";
+import { applyFsGroup } from "../ownership.ts";
 import { Drivers } from "./drivers.ts";
 import { outcomeOf } from "./expand-outcome.ts";
 import { serviceAccountTokens } from "./tokens.ts";
@@ -170,10 +170,7 @@ class CsiVolumes implements VolumePlugin {
       { ...told, stagingTargetPath, targetPath, secrets, volumeContext, readonly: volume.readOnly },
       call,
     );
-    if (isGroupOurs) {
-      const policy = request.fsGroupChangePolicy;
-      applyGroup(targetPath, request.fsGroup, policy ? { policy } : {});
-    }
+    if (isGroupOurs) await applyFsGroup(targetPath, request, call);
   }
 
   async #context(

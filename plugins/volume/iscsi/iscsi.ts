@@ -12,7 +12,7 @@ import type { Plugin } from "../../kit/plugin.ts";
 import { type PodObjects, podObjectsKind } from "../../kit/pod-objects.ts";
 import { type VolumeMountRequest, type VolumePlugin, volumeKind } from "../../kit/volume.ts";
 import { formatAndMount } from "../format-and-mount.ts";
-import { applyGroup } from "../ownership.ts";
+import { applyFsGroup } from "../ownership.ts";
 import { removeMountPoint } from "../shared-mount.ts";
 import { chapOf } from "./chap.ts";
 import { type Disk, diskOf, remember, rememberedDisks, sharedMountOf } from "./disk.ts";
@@ -38,7 +38,7 @@ class IscsiVolumes implements VolumePlugin {
   }
 
   async mount(request: VolumeMountRequest, call: Call): Promise<void> {
-    const { path, volume, persistentVolume, fsGroup, fsGroupChangePolicy } = request;
+    const { path, volume, persistentVolume } = request;
     const disk = diskOf(request);
     const readOnly = request.readOnly || volume.iscsi?.readOnly === true;
     await this.#lock.run(disk.iqn, async () => {
@@ -55,7 +55,7 @@ class IscsiVolumes implements VolumePlugin {
       }
       mount(shared.path, path, null, mountFlags.bind);
       if (readOnly) mount("none", path, null, mountFlags.bind | mountFlags.remount | mountFlags.readOnly);
-      else applyGroup(path, fsGroup, fsGroupChangePolicy ? { policy: fsGroupChangePolicy } : {});
+      else await applyFsGroup(path, request, call);
     });
   }
 
