@@ -4,6 +4,7 @@ import { type AdmissionRequest, refuse } from "../kit/admission.ts";
 import type { Call } from "../kit/call.ts";
 import type { ClusterView } from "../kit/cluster-view.ts";
 import type { KubeObject } from "../kit/objects/types.ts";
+import { equalJson } from "../kit/patch/json-tree.ts";
 import { parseSigningRequest } from "../kit/x509.ts";
 import { isWriteOf, step } from "./step.ts";
 
@@ -54,9 +55,9 @@ export const certificateSigning = step("CertificateSigning", ({ view }) => ({
   handles: (request) => isOn(request, "status"),
   async validate(request, call) {
     const [next, previous] = [request.object as SigningRequest, request.oldObject as SigningRequest];
-    const hasFailed = (each: SigningRequest) => each.status?.conditions?.some(({ type }) => type === "Failed") === true;
     const isSigning =
-      next.status?.certificate !== previous.status?.certificate || hasFailed(next) !== hasFailed(previous);
+      next.status?.certificate !== previous.status?.certificate ||
+      !equalJson(next.status?.conditions ?? [], previous.status?.conditions ?? []);
     if (!isSigning || (await maySign(view, request, "sign", previous.spec.signerName, call))) return;
     throw refuse(
       request,
@@ -65,11 +66,18 @@ export const certificateSigning = step("CertificateSigning", ({ view }) => ({
   },
 }));
 
+const clientSigners = [
+  "kubernetes.io/kube-apiserver-client",
+  "kubernetes.io/kube-apiserver-client-kubelet",
+  "kubernetes.io/legacy-unknown",
+];
+
 export const certificateSubjectRestriction = step("CertificateSubjectRestriction", () => ({
   handles: (request) => isWriteOf(request, group, resource, "CREATE"),
   validate(request) {
     const { spec } = request.object as SigningRequest;
-    if (spec.signerName !== "kubernetes.io/kube-apiserver-client") return;
+    // Stricter than upstream, which looks at the first of these alone.
+    if (!clientSigners.includes(spec.signerName)) return;
     const wanted = parseSigningRequest(Buffer.from(spec.request, "base64").toString("utf8"));
     if (!wanted.organizations.includes("system:masters")) return;
     throw refuse(request, `use of ${spec.signerName} signer with system:masters group is not allowed`);

@@ -3,6 +3,7 @@
 import type { AdmissionRequest, EquivalentResource } from "../kit/admission.ts";
 import type { Call } from "../kit/call.ts";
 import type { ClusterView } from "../kit/cluster-view.ts";
+import { namespaceMissing } from "../kit/namespace-refusals.ts";
 import type { KubeObject } from "../kit/objects/types.ts";
 import { type LabelSelector, labelSelectorOf } from "../kit/selector.ts";
 
@@ -90,18 +91,43 @@ function matchesRule(rule: RuleWithOperations, request: AdmissionRequest): boole
   });
 }
 
-export function matchesSelectors(selectors: Selectors, request: AdmissionRequest, view: ClusterView): boolean {
+/** Fault `not-found` where it depends on a namespace that does not exist: a webhook or policy is never skipped for not knowing. */
+export async function matchesSelectors(
+  selectors: Selectors,
+  request: AdmissionRequest,
+  view: ClusterView,
+  call: Call,
+): Promise<boolean> {
   const ofObject = labelSelectorOf(selectors.objectSelector ?? {});
   const objects = [request.object, request.oldObject].filter((each) => each !== undefined);
   if (!ofObject.isEverything && !objects.some((each) => ofObject.matches(each.metadata?.labels))) return false;
   const ofNamespace = labelSelectorOf(selectors.namespaceSelector ?? {});
   if (ofNamespace.isEverything) return true;
-  const isNamespace = request.group === "" && request.resource === "namespaces" && request.subresource === "";
-  if (isNamespace) return ofNamespace.matches((request.object ?? request.oldObject)?.metadata.labels);
-  if (request.namespace === "") return true;
-  return ofNamespace.matches(namespaceOf(request, view)?.metadata.labels);
+  if (isOfNamespaces(request) && request.subresource === "")
+    return ofNamespace.matches((request.object ?? request.oldObject)?.metadata.labels);
+  // Also of a subresource of a namespace, which is in no other.
+  const name = isOfNamespaces(request) ? request.name : request.namespace;
+  if (name === "") return true;
+  const namespace = await namespaceNamed(name, view, call);
+  if (!namespace) throw namespaceMissing(name);
+  return ofNamespace.matches(namespace.metadata.labels);
 }
 
-export function namespaceOf({ namespace }: AdmissionRequest, view: ClusterView): KubeObject | undefined {
-  return namespace === "" ? undefined : view.informer({ group: "", plural: "namespaces" }).get("", namespace);
+/** The namespace that the request is in; undefined for what is in none. */
+export async function namespaceOf(
+  request: AdmissionRequest,
+  view: ClusterView,
+  call: Call,
+): Promise<KubeObject | undefined> {
+  if (request.namespace === "" || isOfNamespaces(request)) return undefined;
+  return namespaceNamed(request.namespace, view, call);
 }
+
+const namespaces = { group: "", plural: "namespaces" };
+
+/** Read past the view where that has not seen it: it may have been made just now. */
+async function namespaceNamed(name: string, view: ClusterView, call: Call): Promise<KubeObject | undefined> {
+  return view.informer(namespaces).get("", name) ?? (await view.read(namespaces, { namespace: "", name }, call));
+}
+
+const isOfNamespaces = ({ group, resource }: AdmissionRequest) => group === "" && resource === "namespaces";

@@ -4,6 +4,7 @@ import { randomInt } from "node:crypto";
 import { type AdmissionRequest, refuse } from "../kit/admission.ts";
 import type { Call } from "../kit/call.ts";
 import type { Container, Pod, PodSpec, ServiceAccount, Volume } from "../kit/objects/types.ts";
+import { refersToSecrets } from "./node-restriction/references.ts";
 import { isMirrorPod, isWriteOf, step, type Tools } from "./step.ts";
 
 const mountPath = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -38,12 +39,13 @@ export const serviceAccount = step("ServiceAccount", (tools) => ({
 }));
 
 /** A mirror pod stands for a static one: it must not reach for what only the API server hands out. */
-function checkMirror(request: AdmissionRequest, { spec }: Pod): void {
+function checkMirror(request: AdmissionRequest, pod: Pod): void {
+  const { spec } = pod;
   if (spec?.serviceAccountName) throw refuse(request, "a mirror pod may not reference service accounts");
+  if (refersToSecrets(pod)) throw refuse(request, "a mirror pod may not reference secrets");
   for (const volume of spec?.volumes ?? []) {
     const uses = volume.projected?.sources?.some((source) => source.serviceAccountToken);
     if (uses) throw refuse(request, "a mirror pod may not use ServiceAccountToken volume projections");
-    if (volume.secret) throw refuse(request, "a mirror pod may not reference secrets");
   }
 }
 

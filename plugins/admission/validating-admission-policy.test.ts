@@ -48,6 +48,24 @@ async function opened(
   return { ...admission, put };
 }
 
+t.test("a policy sees a namespace that was made just now", async (t) => {
+  const namespaceSelector = { matchLabels: { team: "a" } };
+  const { admit, put, view } = await opened(t, {
+    matchConstraints: { ...matchConstraints, namespaceSelector },
+    validations: [{ expression: "false" }],
+  });
+  await t.rejects(admit(request(deployment(1))), { code: "not-found" }, "it may not be skipped");
+  view.putUnseen(
+    { group: "", plural: "namespaces" },
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop", labels: { team: "a" } } },
+  );
+  await t.rejects(admit(request(deployment(1))), { message: /denied request/ });
+  put({ validations: [{ expression: "namespaceObject.metadata.labels.team != 'a'" }] });
+  await t.rejects(admit(request(deployment(1))), { message: /denied request: failed expression/ });
+  put({ validations: [{ expression: "false" }] }, { matchResources: { namespaceSelector } });
+  await t.rejects(admit(request(deployment(1))), { message: /denied request/ }, "of a binding");
+});
+
 t.test("a failed validation denies in upstream's words", async (t) => {
   const { admit, put } = await opened(t, { validations: [{ expression: "object.spec.replicas <= 5" }] });
   await admit(request(deployment(5)));

@@ -36,7 +36,7 @@ interface Failure {
 export const validatingAdmissionPolicy = step("ValidatingAdmissionPolicy", (tools) => ({
   handles: (request) => !isExempt(request) && tools.view.informer<PolicyBinding>(bindings).list().length > 0,
   async validate(request, call) {
-    const matching = matchingBindings(request, tools.view);
+    const matching = await matchingBindings(request, tools.view, call);
     if (matching.length === 0) return;
     const cel = await openCel();
     const seenBy = new Map<Matched["as"], { request: AdmissionRequest; values: AdmissionValues }>();
@@ -45,7 +45,7 @@ export const validatingAdmissionPolicy = step("ValidatingAdmissionPolicy", (tool
       let seen = seenBy.get(as);
       if (!seen) {
         const asSeen = await seenAs(request, as, call);
-        seen = { request: asSeen, values: admissionValues(cel, asSeen, tools.view) };
+        seen = { request: asSeen, values: await admissionValues(cel, asSeen, tools.view, call) };
         seenBy.set(as, seen);
       }
       failures.push(...(await failuresOf(policy, binding, { cel, ...seen, tools, call })));
@@ -59,32 +59,30 @@ interface MatchingBinding extends Matched {
   readonly binding: PolicyBinding;
 }
 
-function matchingBindings(request: AdmissionRequest, view: ClusterView): MatchingBinding[] {
+async function matchingBindings(request: AdmissionRequest, view: ClusterView, call: Call): Promise<MatchingBinding[]> {
   const all = view.informer<Policy>(policies);
-  return view
-    .informer<PolicyBinding>(bindings)
-    .list()
-    .flatMap((binding) => {
-      const policy = all.get("", binding.spec.policyName);
-      const matched = policy && matchOf(policy.spec.matchConstraints ?? {}, request, view);
-      if (!matched) return [];
-      // A binding without rules of its own narrows nothing.
-      const own = binding.spec.matchResources;
-      const isBound = !own || matchOf(own, request, view, "any rule when there are none") !== undefined;
-      return isBound ? [{ policy, binding, ...matched }] : [];
-    });
+  const matching: MatchingBinding[] = [];
+  for (const binding of view.informer<PolicyBinding>(bindings).list()) {
+    const policy = all.get("", binding.spec.policyName);
+    const matched = policy && (await matchOf(policy.spec.matchConstraints ?? {}, { request, view, call }));
+    if (!matched) continue;
+    // A binding without rules of its own narrows nothing.
+    const own = binding.spec.matchResources;
+    const isBound = !own || (await matchOf(own, { request, view, call }, "any rule when there are none")) !== undefined;
+    if (isBound) matching.push({ policy, binding, ...matched });
+  }
+  return matching;
 }
 
-function matchOf(
+async function matchOf(
   match: MatchResources,
-  request: AdmissionRequest,
-  view: ClusterView,
+  { request, view, call }: { request: AdmissionRequest; view: ClusterView; call: Call },
   empty?: string,
-): Matched | undefined {
+): Promise<Matched | undefined> {
   const speaks = (rules: MatchResources["resourceRules"]) => matchRules(rules, request, match.matchPolicy);
   const matched = match.resourceRules?.length || empty === undefined ? speaks(match.resourceRules) : {};
-  if (!matched || speaks(match.excludeResourceRules) || !matchesSelectors(match, request, view)) return undefined;
-  return matched;
+  if (!matched || speaks(match.excludeResourceRules)) return undefined;
+  return (await matchesSelectors(match, request, view, call)) ? matched : undefined;
 }
 
 interface Evaluation {

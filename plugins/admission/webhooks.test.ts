@@ -156,6 +156,44 @@ t.test("rules, selectors and conditions decide whether a webhook is asked", asyn
   );
 });
 
+t.test(
+  "a webhook is asked about a namespace that was made just now, and never skipped for not knowing one",
+  async (t) => {
+    const { view, admit } = await opened(t);
+    const { url, asked } = await hooks(t, () => ({ allowed: false, status: { message: "no" } }));
+    const namespaces = { group: "", plural: "namespaces" };
+    const selecting = webhook(url, { namespaceSelector: { matchLabels: { team: "a" } } });
+    for (const [ref, kind] of [
+      [validating, "Validating"],
+      [mutating, "Mutating"],
+    ] as const) {
+      view.put(ref, configuration(kind, selecting));
+      await t.rejects(admit(create()), { code: "not-found", message: 'namespaces "shop" not found' });
+      view.put(ref, configuration(kind));
+    }
+    t.equal(asked.length, 0);
+    view.putUnseen(namespaces, {
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name: "shop", labels: { team: "a" } },
+    });
+    for (const [ref, kind] of [
+      [validating, "Validating"],
+      [mutating, "Mutating"],
+    ] as const) {
+      view.put(ref, configuration(kind, selecting));
+      await t.rejects(admit(create()), { message: /denied the request: no/ }, kind);
+      view.put(ref, configuration(kind));
+    }
+    t.equal(asked.length, 2);
+    view.put(
+      validating,
+      configuration("Validating", { ...selecting, namespaceSelector: { matchLabels: { team: "b" } } }),
+    );
+    await admit(create());
+  },
+);
+
 t.test("a failing webhook refuses or is ignored by its policy", async (t) => {
   const { view, admit } = await opened(t);
   const { url } = await hooks(t, async (_, path) => {
@@ -291,6 +329,16 @@ t.test("mutating webhooks patch in turn, and those that ask for it see later cha
     { message: /failed calling webhook/ },
     "a patch that does not apply",
   );
+});
+
+t.test("a patch of a webhook with an integer that cannot be stored exactly is refused", async (t) => {
+  const { view, steps } = await opened(t);
+  const patch = btoa('[{"op":"add","path":"/spec/activeDeadlineSeconds","value":9007199254740993}]');
+  const { url } = await hooks(t, () => ({ allowed: true, patchType: "JSONPatch", patch }));
+  view.put(mutating, configuration("Mutating", webhook(url)));
+  await t.rejects(runMutating(steps, createRequest(podOf({}), { resource: "pods" }), uninterrupted), {
+    message: /integer 9007199254740993 cannot be stored exactly/,
+  });
 });
 
 t.test(

@@ -36,7 +36,7 @@ export const mutatingAdmissionWebhook: Plugin<AdmissionPlugin, undefined> = {
       async mutate(request, call) {
         const seen = new Map<MatchingWebhook, string>();
         seenBy.set(request, seen);
-        for (const matching of matchingWebhooks("mutating", request, tools.view)) {
+        for (const matching of await matchingWebhooks("mutating", request, tools.view, call)) {
           await mutateBy(matching, request, tools, call);
           if (matching.webhook.reinvocationPolicy === "IfNeeded") seen.set(matching, JSON.stringify(request.object));
         }
@@ -102,7 +102,7 @@ export const validatingAdmissionWebhook: Plugin<AdmissionPlugin, undefined> = {
       name: "ValidatingAdmissionWebhook",
       handles: () => hasWebhooks("validating", tools.view),
       async validate(request, call) {
-        const asked = matchingWebhooks("validating", request, tools.view);
+        const asked = await matchingWebhooks("validating", request, tools.view, call);
         const answers = await timed(request, tools, () =>
           Promise.allSettled(
             asked.map(async ({ webhook, as }) => askWebhook(webhook, await seenAs(request, as, call), tools, call)),

@@ -1,31 +1,12 @@
 // NodePorts: two pods on one node cannot ask for the same host port.
 
-import type { Pod } from "../kit/objects/types.ts";
+import { anyAddress, type HostPort, hostPortsOf } from "../kit/host-ports.ts";
 import type { Plugin } from "../kit/plugin.ts";
 import { type FilterPlugin, filterKind, skip } from "../kit/scheduling.ts";
 
-const anyAddress = "0.0.0.0";
 const refusal = { reasons: ["node(s) didn't have free ports for the requested pod ports"], final: false };
 
-interface WantedPort {
-  protocol: string;
-  address: string;
-  port: number;
-}
-
-function wantedPorts(pod: Pod): WantedPort[] {
-  return (pod.spec?.containers ?? []).flatMap((container) =>
-    (container.ports ?? [])
-      .filter((port) => port.hostPort)
-      .map((port) => ({
-        protocol: port.protocol ?? "TCP",
-        address: port.hostIP || anyAddress,
-        port: port.hostPort ?? 0,
-      })),
-  );
-}
-
-function conflicts(wanted: WantedPort, used: ReadonlySet<string>): boolean {
+function conflicts(wanted: HostPort, used: ReadonlySet<string>): boolean {
   if (wanted.address !== anyAddress) {
     return (
       used.has(`${wanted.protocol}/${wanted.address}/${wanted.port}`) ||
@@ -42,11 +23,11 @@ const filter: FilterPlugin = {
   name: "NodePorts",
   retryOn: ["Node/Add", "Pod/Delete"],
   prepare(pod) {
-    const wanted = wantedPorts(pod);
+    const wanted = hostPortsOf(pod);
     return wanted.length === 0 ? skip : wanted;
   },
   filter: (_pod, node, wanted) =>
-    (wanted as WantedPort[]).some((port) => conflicts(port, node.hostPorts)) ? refusal : undefined,
+    (wanted as HostPort[]).some((port) => conflicts(port, node.hostPorts)) ? refusal : undefined,
 };
 
 export const nodePorts: Plugin<FilterPlugin> = { kind: filterKind, name: "NodePorts", open: () => filter };

@@ -187,6 +187,10 @@ class EtcdStore implements Store {
     return Number(header?.revision ?? 0n);
   }
 
+  async check(call: Call): Promise<void> {
+    await this.newest(call);
+  }
+
   async compact(revision: number, call: Call): Promise<void> {
     const request = CompactionRequest.fromPartial({ revision: BigInt(revision) });
     try {

@@ -1,12 +1,14 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Worker } from "node:worker_threads";
 import t, { type Test } from "tap";
 import { storeSuite } from "../../test/suites/store.ts";
 import { uninterrupted as call } from "../kit/call.ts";
 import { FakeClock } from "../kit/clock.ts";
 import type { Store } from "../kit/store.ts";
 import { openSqliteStore, type SqliteStoreOptions, sqlite } from "./sqlite.ts";
+import type { StartThread } from "./sqlite/thread.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const text = (value: Uint8Array | undefined) => (value ? new TextDecoder().decode(value) : undefined);
@@ -144,6 +146,57 @@ t.test("a lazy key that only has another value is written later than one that ca
   await store.delete("/lazy/event", "any", call);
   await clock.advance(60_000);
   t.same(await written(), ["/lazy/lease=3"]);
+});
+
+t.test(
+  "a durable write below a lazy prefix is on disk when it is answered, and is replaced as a lazy one",
+  async (t) => {
+    const folder = folderFor(t);
+    const lazyPrefixes = ["/lazy/"];
+    const clock = new FakeClock();
+    const store = await open(t, { folder, lazyPrefixes, clock, flushMs: 60_000 });
+    const durable = { durable: true };
+    const afterCrash = async () => {
+      const copy = folderFor(t);
+      for (const name of ["store.db", "store.db-wal"]) cpSync(join(folder, name), join(copy, name));
+      const found = await openSqliteStore({ folder: copy, lazyPrefixes });
+      const keys = await keysOf(found);
+      await found.close();
+      return keys;
+    };
+    await store.put("/lazy/a", bytes("1"), "absent", call, durable);
+    t.same(await afterCrash(), ["/lazy/a=1"]);
+    await store.put("/lazy/a", bytes("2"), "any", call);
+    t.same(await afterCrash(), ["/lazy/a=1"], "a renewal costs no write");
+    await Promise.all([
+      store.put("/lazy/a", bytes("3"), "any", call, durable),
+      store.put("/lazy/a", bytes("4"), "any", call),
+      store.put("/lazy/b", bytes("1"), "any", call),
+    ]);
+    t.same(await afterCrash(), ["/lazy/a=4"], "the newest of one commit");
+    await store.put("/lazy/c", bytes("1"), "absent", call);
+    await store.delete("/lazy/c", "any", call, durable);
+    await store.delete("/lazy/a", "any", call, durable);
+    t.same(await afterCrash(), []);
+    await clock.advance(60_000);
+    await store.backup(join(folder, "backup.db"));
+    t.same(await afterCrash(), ["/lazy/b=1"], "nothing that was deleted comes back with a flush");
+  },
+);
+
+t.test("ended resolves when the worker thread dies, and check() says so", async (t) => {
+  let worker: Worker | undefined;
+  const startThread: StartThread = (setup) => {
+    worker = new Worker(new URL("./sqlite/worker.ts", import.meta.url), { workerData: setup });
+    return worker;
+  };
+  const store = await open(t, { folder: folderFor(t), lazyPrefixes: ["/lazy/"], startThread });
+  await store.check(call);
+  await worker?.terminate();
+  const fault = await store.ended;
+  t.match(fault, { code: "unavailable", message: /its thread has ended/ });
+  await t.rejects(store.check(call), { code: "unavailable" });
+  await t.rejects(store.put("/a", bytes("1"), "any", call), { code: "unavailable" });
 });
 
 t.test("history below lazy prefixes begins with the process; the rest goes on", async (t) => {

@@ -16,6 +16,7 @@ import {
   type StoreEntry,
   type StoreEvent,
   storeKind,
+  type WriteOptions,
 } from "../kit/store.ts";
 import { defaultLimits, type HistoryLimits } from "./history.ts";
 import { expired, Ledger } from "./ledger.ts";
@@ -23,7 +24,7 @@ import { historyKeys, historyOf, readCount, readSettings, readStrings } from "./
 import { Committer } from "./sqlite/committer.ts";
 import { KeptState } from "./sqlite/kept.ts";
 import { LazyKeys } from "./sqlite/lazy-keys.ts";
-import { DatabaseThread } from "./sqlite/thread.ts";
+import { DatabaseThread, type StartThread } from "./sqlite/thread.ts";
 
 export interface SqliteStoreOptions {
   /** Owned by this store alone; made where it is not there. */
@@ -35,11 +36,15 @@ export interface SqliteStoreOptions {
   history?: Partial<HistoryLimits>;
   clock?: Clock;
   log?: Log;
+  /** How the worker thread is started, where a test wants a hold of it. */
+  startThread?: StartThread;
 }
 
 export interface SqliteStore extends Store {
   /** Writes a consistent copy of the database to a path that must not exist yet. */
   backup(path: string): Promise<void>;
+  check(call: Call): Promise<void>;
+  readonly ended: Promise<Fault>;
 }
 
 const defaultFlushMs = 10 * 60_000;
@@ -51,7 +56,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
   const ledger = new Ledger(clock, { ...defaultLimits, ...options.history });
   const kept = new KeptState(ledger, lazy);
   const startedAt = `${new Date(clock.now()).toISOString().slice(0, 19)}Z`;
-  const thread = await DatabaseThread.open({ folder, startedAt }, kept);
+  const thread = await DatabaseThread.open({ folder, startedAt }, kept, options.startThread);
   const committer = new Committer({ ledger, lazy, thread, clock, log, flushMs, kept });
   const lazyBefore = kept.marks.lazyPrefixes ?? [];
   await committer.begin(lazyPrefixes);
@@ -96,14 +101,29 @@ class OpenSqliteStore implements SqliteStore {
     return this.#ledger.list(prefix, options);
   }
 
-  async put(key: string, value: Uint8Array, expect: Expectation, call: Call): Promise<PutResult> {
+  async put(
+    key: string,
+    value: Uint8Array,
+    expect: Expectation,
+    call: Call,
+    options?: WriteOptions,
+  ): Promise<PutResult> {
     this.#check(call);
-    return (await this.#committer.write({ key, value, expect }, call)) as PutResult;
+    return (await this.#committer.write({ key, value, expect }, call, options)) as PutResult;
   }
 
-  async delete(key: string, expect: Expectation, call: Call): Promise<DeleteResult> {
+  async delete(key: string, expect: Expectation, call: Call, options?: WriteOptions): Promise<DeleteResult> {
     this.#check(call);
-    return (await this.#committer.write({ key, value: undefined, expect }, call)) as DeleteResult;
+    return (await this.#committer.write({ key, value: undefined, expect }, call, options)) as DeleteResult;
+  }
+
+  get ended(): Promise<Fault> {
+    return this.#thread.ended;
+  }
+
+  async check(call: Call): Promise<void> {
+    this.#check(call);
+    await this.#committer.check();
   }
 
   async *watch(prefix: string, since: number, call: Call): AsyncGenerator<readonly StoreEvent[]> {
@@ -160,7 +180,7 @@ export const sqlite: Plugin<Store, SqliteSettings> = {
   name: "sqlite",
   keys: {
     lazyPrefixes:
-      "keys below these are written now and then, not before they are acknowledged (default: leases and events)",
+      "keys below these are written now and then, not before they are acknowledged (default: leases, of which only renewals wait, and events)",
     flushSeconds:
       "how long such a key may stay unwritten, six times as long one that only has another value (default: 600)",
     historySeconds: "how long what was replaced or deleted can still be watched (default: 600)",

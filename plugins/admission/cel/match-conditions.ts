@@ -27,7 +27,7 @@ export async function meetsConditions(
 ): Promise<boolean> {
   if (!conditions?.length) return true;
   const cel = await openCel();
-  const { values, session } = known ?? admissionValues(cel, request, view);
+  const { values, session } = known ?? (await admissionValues(cel, request, view, call));
   const budget = cel.budget(costOfAll);
   const errors: string[] = [];
   for (const condition of conditions) {

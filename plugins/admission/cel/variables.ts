@@ -1,6 +1,7 @@
 // The variables that admission expressions see: the objects, the request, the namespace and the authorizer.
 
 import type { AdmissionRequest } from "../../kit/admission.ts";
+import type { Call } from "../../kit/call.ts";
 import type { Cel } from "../../kit/cel.ts";
 import type { ClusterView } from "../../kit/cluster-view.ts";
 import { namespaceOf } from "../matching.ts";
@@ -24,7 +25,12 @@ export interface AdmissionValues {
   readonly session: AccessSession;
 }
 
-export function admissionValues(cel: Cel, request: AdmissionRequest, view: ClusterView): AdmissionValues {
+export async function admissionValues(
+  cel: Cel,
+  request: AdmissionRequest,
+  view: ClusterView,
+  call: Call,
+): Promise<AdmissionValues> {
   const session = new AccessSession(request.user, view);
   const resource = {
     group: request.group,
@@ -40,7 +46,7 @@ export function admissionValues(cel: Cel, request: AdmissionRequest, view: Clust
       object: request.object ? cel.toCel(request.object) : null,
       oldObject: request.oldObject ? cel.toCel(request.oldObject) : null,
       request: cel.toCel(requestFacts(request)),
-      namespaceObject: cel.toCel(namespaceOf(request, view)) ?? null,
+      namespaceObject: cel.toCel(await namespaceOf(request, view, call)) ?? null,
       authorizer: new CelAuthorizer(session, request.user, resource),
       params: null,
       variables: null,

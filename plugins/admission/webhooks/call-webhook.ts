@@ -7,6 +7,7 @@ import type { Clock } from "../../kit/clock.ts";
 import { postTo, type WebhookReach } from "../../kit/client-config.ts";
 import type { ClusterView } from "../../kit/cluster-view.ts";
 import { Fault } from "../../kit/fault.ts";
+import { refuseInexact } from "../../kit/inexact-integers.ts";
 import type { Log } from "../../kit/log.ts";
 import { badRequest, statusFault } from "../../kit/status-fault.ts";
 import { meetsConditions } from "../cel/match-conditions.ts";
@@ -66,7 +67,10 @@ export async function askWebhook(
   }
   if (response.allowed !== true) throw denied(webhook, response.status);
   if (!response.patch) return {};
-  return { patch: JSON.parse(Buffer.from(response.patch, "base64").toString("utf8")) as unknown };
+  const text = Buffer.from(response.patch, "base64").toString("utf8");
+  const patch: unknown = JSON.parse(text);
+  refuseInexact(text, patch);
+  return { patch };
 }
 
 function failed(webhook: Webhook, error: unknown, { log }: WebhookTools, refusal: (text: string) => Fault): undefined {

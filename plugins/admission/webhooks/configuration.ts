@@ -1,6 +1,7 @@
 // Webhook configurations as they are stored, in the order in which they are asked.
 
 import type { AdmissionRequest } from "../../kit/admission.ts";
+import type { Call } from "../../kit/call.ts";
 import type { ClientConfig } from "../../kit/client-config.ts";
 import type { ClusterView } from "../../kit/cluster-view.ts";
 import type { KubeObject } from "../../kit/objects/types.ts";
@@ -37,23 +38,23 @@ export interface MatchingWebhook extends Matched {
 }
 
 /** Those whose rules and selectors speak of the request, by name of their configuration and then as listed. */
-export function matchingWebhooks(
+export async function matchingWebhooks(
   kind: "mutating" | "validating",
   request: AdmissionRequest,
   view: ClusterView,
-): MatchingWebhook[] {
+  call: Call,
+): Promise<MatchingWebhook[]> {
   if (isExempt(request)) return [];
   const all = view.informer<WebhookConfiguration>({ group, plural: `${kind}webhookconfigurations` }).list();
   if (all.length === 0) return [];
   const byName = (a: WebhookConfiguration, b: WebhookConfiguration) =>
     (a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1;
-  return [...all]
-    .sort(byName)
-    .flatMap(({ webhooks }) => webhooks ?? [])
-    .flatMap((webhook) => {
-      const matched = matchRules(webhook.rules, request, webhook.matchPolicy);
-      return matched && matchesSelectors(webhook, request, view) ? [{ webhook, ...matched }] : [];
-    });
+  const matching: MatchingWebhook[] = [];
+  for (const webhook of [...all].sort(byName).flatMap(({ webhooks }) => webhooks ?? [])) {
+    const matched = matchRules(webhook.rules, request, webhook.matchPolicy);
+    if (matched && (await matchesSelectors(webhook, request, view, call))) matching.push({ webhook, ...matched });
+  }
+  return matching;
 }
 
 export const hasWebhooks = (kind: "mutating" | "validating", view: ClusterView): boolean =>

@@ -1,12 +1,13 @@
 // Decides when a write becomes durable and visible: group commit for most, the next flush for lazy prefixes.
 // Invariants: one commit is under way at a time; what it holds is applied and acknowledged only after it; writes are
-// decided in the order they came; a lazy write waits for no disk and uses only revisions that are durably reserved.
+// decided in the order they came; a lazy write waits for no disk, unless its caller asked for that, and uses only revisions that are
+// durably reserved.
 
 import type { Call } from "../../kit/call.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { type Fault, toFault } from "../../kit/fault.ts";
 import type { Log } from "../../kit/log.ts";
-import type { DeleteResult, PutResult, StoreEvent } from "../../kit/store.ts";
+import type { DeleteResult, PutResult, StoreEntry, StoreEvent, WriteOptions } from "../../kit/store.ts";
 import { keyOf, type Ledger, type Write } from "../ledger.ts";
 import type { KeptState } from "./kept.ts";
 import type { Flush, LazyKeys } from "./lazy-keys.ts";
@@ -18,6 +19,9 @@ type Result = PutResult | DeleteResult;
 interface Pending {
   readonly write: Write;
   readonly call: Call;
+  readonly isDurable: boolean;
+  /** Durable although its prefix is lazy. */
+  readonly isUrgent: boolean;
   resolve(result: Result): void;
   reject(reason: unknown): void;
 }
@@ -76,9 +80,12 @@ export class Committer {
     await this.#parts.thread.commit({ rows: packRows([]), removed: [], marks: { lazyPrefixes } });
   }
 
-  write(write: Write, call: Call): Promise<Result> {
+  write(write: Write, call: Call, options?: WriteOptions): Promise<Result> {
+    const isLazy = this.#parts.lazy.includes(write.key);
+    const isUrgent = isLazy && options?.durable === true;
+    const isDurable = isUrgent || !isLazy;
     return new Promise((resolve, reject) => {
-      this.#queue.push({ write, call, resolve, reject });
+      this.#queue.push({ write, call, isDurable, isUrgent, resolve, reject });
       this.#start();
     });
   }
@@ -86,6 +93,11 @@ export class Committer {
   /** Resolves when what compaction forgot is gone from the database too. */
   clean(): Promise<void> {
     return this.#chore(false);
+  }
+
+  /** Resolves when the database can be read; after a write that failed, only when one succeeds. */
+  check(): Promise<void> {
+    return this.#isFailing ? this.clean() : this.#parts.thread.check();
   }
 
   /** Resolves when every lazy change made so far is durable. */
@@ -108,7 +120,7 @@ export class Committer {
     const { lazy, ledger, thread, log } = this.#parts;
     const isReserved = this.#reserved > ledger.planned;
     if (!lazy.hasChanged && !isReserved && this.#garbage.length === 0) return;
-    const flush = lazy.begin((key) => ledger.get(key));
+    const flush = lazy.begin((key) => ledger.get(key), lazy.changed);
     const marks = { ...(isReserved ? { reserved: ledger.planned } : {}), compacted: ledger.compacted };
     try {
       await thread.commit({ rows: packRows(flush.rows), removed: [...flush.removed, ...this.#garbage], marks });
@@ -147,6 +159,7 @@ export class Committer {
         this.#failed(fault);
         for (const chore of chores) chore.reject(fault);
         this.#saveLazy(batch, fault);
+        if (this.#parts.lazy.hasChanged) this.#flushLater();
       }
       await nextTurn();
     }
@@ -160,11 +173,15 @@ export class Committer {
     const { results, events } = ledger.plan(batch.map((pending) => pending.write));
     const rows = events.filter((event) => !lazy.includes(keyOf(event))).map(rowOf);
     const isBeyondReserve = rows.length < events.length && ledger.planned > this.#reserved;
-    if (rows.length > 0 || isBeyondReserve || chores.length > 0) {
-      const flush = chores.some((chore) => chore.isFlush) ? lazy.begin((key) => ledger.get(key)) : undefined;
+    const urgent = urgentChanges(batch, events);
+    if (rows.length > 0 || urgent.size > 0 || isBeyondReserve || chores.length > 0) {
+      const isFlush = chores.some((chore) => chore.isFlush);
+      const keys = isFlush ? new Set([...lazy.changed, ...urgent.keys()]) : urgent.keys();
+      const flush = lazy.begin((key) => (urgent.has(key) ? urgent.get(key) : ledger.get(key)), keys);
       try {
         await this.#store(rows, flush, chores.length > 0 ? Number.POSITIVE_INFINITY : this.#worthRemoving());
       } catch (error) {
+        lazy.doubt(flush);
         ledger.unplan(plannedBefore);
         throw error;
       }
@@ -177,20 +194,21 @@ export class Committer {
   }
 
   /** One commit, with whatever else is worth taking along. */
-  async #store(rows: readonly Row[], flush: Flush | undefined, mostRemoved: number): Promise<void> {
+  async #store(rows: readonly Row[], flush: Flush, mostRemoved: number): Promise<void> {
     const { ledger, lazy, thread, log } = this.#parts;
     const garbage = this.#garbage.slice(0, mostRemoved);
     const marks: Marks = {};
-    // While nothing is removed, the database still holds the history from the old mark on.
-    if (mostRemoved > 0 && ledger.compacted > this.#compacted) marks.compacted = ledger.compacted;
+    // While nothing is removed, the database still holds the history from the old mark on. After a failure something is written in
+    // any case: only that shows whether the disk takes writes again.
+    if (mostRemoved > 0 && (ledger.compacted > this.#compacted || this.#isFailing)) marks.compacted = ledger.compacted;
     if (lazy.isUsed && this.#reserved - ledger.planned < reserveBlock / 2)
       marks.reserved = ledger.planned + reserveBlock;
-    const removed = flush ? [...garbage, ...flush.removed] : garbage;
-    await thread.commit({ rows: packRows(flush ? [...rows, ...flush.rows] : rows), removed, marks });
+    const removed = [...garbage, ...flush.removed];
+    await thread.commit({ rows: packRows([...rows, ...flush.rows]), removed, marks });
     this.#garbage = this.#garbage.slice(garbage.length);
     this.#compacted = marks.compacted ?? this.#compacted;
     this.#reserved = marks.reserved ?? this.#reserved;
-    if (flush) lazy.end(flush, (key) => ledger.get(key));
+    lazy.end(flush);
     if (this.#isFailing) log.info({}, "the store can be written again");
     this.#isFailing = false;
   }
@@ -198,17 +216,20 @@ export class Committer {
   #show(batch: readonly Pending[], results: readonly Result[], events: readonly StoreEvent[]): void {
     const { ledger, lazy } = this.#parts;
     if (events.length > 0) ledger.apply(events);
-    for (const event of events) if (lazy.includes(keyOf(event))) lazy.change(keyOf(event), event.type === "put");
+    for (const event of events) {
+      if (lazy.includes(keyOf(event))) lazy.change(keyOf(event), event.type === "put" ? event.revision : undefined);
+    }
     if (lazy.hasChanged) this.#flushLater();
     for (const [index, pending] of batch.entries()) pending.resolve(results[index] as Result);
   }
 
   /** After a failed commit: the lazy writes of the batch need no disk and go on; the others are refused. */
   #saveLazy(batch: readonly Pending[], fault: Fault): void {
-    const { ledger, lazy } = this.#parts;
-    const [kept, refused] = [true, false].map((isLazy) =>
-      batch.filter((pending) => lazy.includes(pending.write.key) === isLazy),
-    ) as [Pending[], Pending[]];
+    const { ledger } = this.#parts;
+    const [kept, refused] = [true, false].map((isLazy) => batch.filter((pending) => pending.isDurable !== isLazy)) as [
+      Pending[],
+      Pending[],
+    ];
     for (const pending of refused) pending.reject(fault);
     const plannedBefore = ledger.planned;
     const { results, events } = ledger.plan(kept.map((pending) => pending.write));
@@ -234,6 +255,17 @@ export class Committer {
     });
     this.#nextFlush = { at, cancel };
   }
+}
+
+/** What the events make of lazy keys whose writers wait for the disk; undefined where one goes. */
+function urgentChanges(batch: readonly Pending[], events: readonly StoreEvent[]): Map<string, StoreEntry | undefined> {
+  const changes = new Map<string, StoreEntry | undefined>();
+  const asked = new Set(batch.filter(({ isUrgent }) => isUrgent).map(({ write }) => write.key));
+  if (asked.size === 0) return changes;
+  for (const event of events) {
+    if (asked.has(keyOf(event))) changes.set(keyOf(event), event.type === "put" ? event.entry : undefined);
+  }
+  return changes;
 }
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));

@@ -39,8 +39,13 @@ t.test("a full disk refuses writes by name, loses nothing, and recovers", { skip
   const before = store.revision;
   await t.rejects(put("/more"), { code: "unavailable" }, "stays so while the disk is full");
   t.equal(store.revision, before, "a refused write is not visible");
+  await t.rejects(store.put("/lazy/firm", new Uint8Array(100_000), "absent", call, { durable: true }), {
+    code: "unavailable",
+  });
+  t.equal(await store.get("/lazy/firm", call), undefined);
   t.equal((await store.put("/lazy/a", new Uint8Array(10), "any", call)).ok, true, "lazy prefixes need no disk");
   rmSync(filler);
+  await store.check(call);
   await put("/after");
   t.ok(acknowledged.has("/after"), "goes on by itself once there is room");
   await store.close();

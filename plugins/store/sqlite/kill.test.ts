@@ -46,7 +46,7 @@ class Record {
     this.#revisions.clear();
     const foundByKey = new Map(found);
     for (const [key, acknowledged] of this.#newestByKey) {
-      if (!key.startsWith("/firm/")) continue;
+      if (!key.startsWith("/firm/") && key !== "/lazy/firm") continue;
       const isOfThisLife = Math.floor(acknowledged / 1_000_000) === generation;
       const underway = isOfThisLife ? acknowledged + 1 : generation * 1_000_000 + 1;
       const is = foundByKey.get(key);

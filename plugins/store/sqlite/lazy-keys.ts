@@ -4,6 +4,7 @@ import type { StoreEntry } from "../../kit/store.ts";
 import type { Row } from "./protocol.ts";
 
 export interface Flush {
+  readonly keys: readonly string[];
   readonly rows: readonly Row[];
   readonly removed: readonly number[];
 }
@@ -11,7 +12,9 @@ export interface Flush {
 export class LazyKeys {
   readonly #prefixes: readonly string[];
   readonly #rowByKey = new Map<string, number>();
-  #changed = new Set<string>();
+  readonly #changed = new Set<string>();
+  /** Keys of a flush that failed: the disk may have taken their rows away, or not. */
+  readonly #doubtful = new Set<string>();
   #hasNews = false;
 
   constructor(prefixes: readonly string[]) {
@@ -20,6 +23,10 @@ export class LazyKeys {
 
   get isUsed(): boolean {
     return this.#prefixes.length > 0;
+  }
+
+  get changed(): ReadonlySet<string> {
+    return this.#changed;
   }
 
   get hasChanged(): boolean {
@@ -35,9 +42,12 @@ export class LazyKeys {
     return this.#prefixes.some((prefix) => key.startsWith(prefix));
   }
 
-  change(key: string, isThere: boolean): void {
+  /** The key has the value of that revision now, or none. What is written already is no change. */
+  change(key: string, revision: number | undefined): void {
+    const written = this.#rowByKey.get(key);
+    if (written === revision && !this.#doubtful.has(key)) return;
     this.#changed.add(key);
-    if (!isThere || !this.#rowByKey.has(key)) this.#hasNews = true;
+    if (revision === undefined || written === undefined) this.#hasNews = true;
   }
 
   /** Notes the row found at start. */
@@ -45,25 +55,39 @@ export class LazyKeys {
     this.#rowByKey.set(key, revision);
   }
 
-  /** The rows to write and to remove so that the log holds what `get` tells. Changes from now on belong to the next. */
-  begin(get: (key: string) => StoreEntry | undefined): Flush {
-    const rows: Row[] = [];
-    const removed: number[] = [];
-    for (const key of this.#changed) {
+  /** The rows to write and to remove so that the log holds of these keys what `get` tells. */
+  begin(get: (key: string) => StoreEntry | undefined, keys: Iterable<string>): Flush {
+    const flush = { keys: [...keys], rows: [] as Row[], removed: [] as number[] };
+    for (const key of flush.keys) {
       const entry = get(key);
       const written = this.#rowByKey.get(key);
-      if (written !== undefined && written !== entry?.revision) removed.push(written);
-      if (entry && written !== entry.revision) rows.push({ ...entry, isLazy: true });
+      if (written === entry?.revision && !this.#doubtful.has(key)) continue;
+      if (written !== undefined) flush.removed.push(written);
+      if (entry) flush.rows.push({ ...entry, isLazy: true });
     }
-    return { rows, removed };
+    return flush;
   }
 
   /** What `begin` told is durable now. */
-  end(flush: Flush, get: (key: string) => StoreEntry | undefined): void {
+  end(flush: Flush): void {
+    const written = new Map(flush.rows.map((row) => [row.key, row.revision]));
     const removed = new Set(flush.removed);
-    for (const [key, revision] of this.#rowByKey) if (removed.has(revision)) this.#rowByKey.delete(key);
-    for (const row of flush.rows) this.#rowByKey.set(row.key, row.revision);
-    this.#changed = new Set([...this.#changed].filter((key) => get(key)?.revision !== this.#rowByKey.get(key)));
-    this.#hasNews = [...this.#changed].some((key) => !get(key) || !this.#rowByKey.has(key));
+    for (const key of flush.keys) {
+      const row = this.#rowByKey.get(key);
+      const revision = written.get(key);
+      if (revision !== undefined) this.#rowByKey.set(key, revision);
+      else if (row !== undefined && removed.has(row)) this.#rowByKey.delete(key);
+      this.#changed.delete(key);
+      this.#doubtful.delete(key);
+    }
+    if (this.#changed.size === 0) this.#hasNews = false;
+  }
+
+  /** What `begin` told was not made durable: the next flush writes these keys in any case. */
+  doubt(flush: Flush): void {
+    for (const key of flush.keys) {
+      this.#changed.add(key);
+      this.#doubtful.add(key);
+    }
   }
 }

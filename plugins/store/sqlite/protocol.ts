@@ -36,6 +36,7 @@ export interface Commit {
 export type Request =
   | { id: number; do: "commit"; commit: Commit }
   | { id: number; do: "backup"; path: string }
+  | { id: number; do: "check" }
   | { id: number; do: "close" };
 
 export type FailureKind = "damaged" | "in-use" | "not-writable" | "full" | "too-new" | "other";

@@ -26,9 +26,13 @@ export interface Reader {
   onRow(row: Row): void;
 }
 
+export type StartThread = (setup: WorkerSetup) => Worker;
+
 const entry = workerEntry("store-sqlite", new URL("./worker.ts", import.meta.url));
 // The thread holds a batch at a time; a low roof keeps its heap from growing before it collects.
 const limits = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4, stackSizeMb: 1 };
+
+const startThread: StartThread = (setup) => new Worker(entry, { workerData: setup, resourceLimits: limits });
 
 export class DatabaseThread {
   readonly #folder: string;
@@ -36,10 +40,14 @@ export class DatabaseThread {
   readonly #waiting = new Map<number, Waiting>();
   #nextId = 1;
   #stopped: Fault | undefined;
+  #isClosing = false;
+  /** Resolves with the reason when the thread ends without being closed. */
+  readonly ended: Promise<Fault>;
+  #onEnded: (fault: Fault) => void = () => {};
 
   /** Opens the folder's database and hands over what it holds: first the marks, then each row. Rejects with a Fault. */
-  static async open(setup: WorkerSetup, reader: Reader): Promise<DatabaseThread> {
-    const thread = new DatabaseThread(setup);
+  static async open(setup: WorkerSetup, reader: Reader, start: StartThread = startThread): Promise<DatabaseThread> {
+    const thread = new DatabaseThread(setup, start);
     try {
       await thread.#opened(reader);
     } catch (error) {
@@ -49,9 +57,12 @@ export class DatabaseThread {
     return thread;
   }
 
-  private constructor(setup: WorkerSetup) {
+  private constructor(setup: WorkerSetup, start: StartThread) {
     this.#folder = setup.folder;
-    this.#worker = new Worker(entry, { workerData: setup, resourceLimits: limits });
+    this.#worker = start(setup);
+    this.ended = new Promise((resolve) => {
+      this.#onEnded = resolve;
+    });
   }
 
   #opened(reader: Reader): Promise<void> {
@@ -61,6 +72,7 @@ export class DatabaseThread {
         reject(this.#stopped);
         for (const waiting of this.#waiting.values()) waiting.reject(this.#stopped);
         this.#waiting.clear();
+        if (!this.#isClosing) this.#onEnded(this.#stopped);
       };
       this.#worker.on("error", (error) => onStop(`its thread failed (${(error as Error).message})`));
       this.#worker.on("exit", () => onStop("its thread has ended"));
@@ -90,8 +102,15 @@ export class DatabaseThread {
     return this.#ask({ id: this.#nextId++, do: "backup", path });
   }
 
+  /** Resolves when the thread has read from its database. */
+  check(): Promise<void> {
+    return this.#ask({ id: this.#nextId++, do: "check" });
+  }
+
   /** Lets go of the file and ends the thread. */
   async close(): Promise<void> {
+    if (this.#stopped) return;
+    this.#isClosing = true;
     await this.#ask({ id: this.#nextId++, do: "close" });
     await this.#worker.terminate();
   }

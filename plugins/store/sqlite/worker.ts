@@ -76,6 +76,7 @@ if ("kind" in opened) {
   const work = (request: Request) => {
     if (request.do === "commit") database.commit(request.commit);
     else if (request.do === "backup") database.backup(request.path);
+    else if (request.do === "check") database.marks();
     else close();
   };
   const shrink = () => {
