@@ -5,14 +5,11 @@ import type { Call } from "../../kit/call.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Daemon } from "../../kit/daemon.ts";
 import type { Log } from "../../kit/log.ts";
-import { addressBits, formatPrefix, parseAddress } from "../../kit/net/address.ts";
-import { otherClaim } from "../../kit/net/claim.ts";
-import { getLink, openRoutes } from "../../kit/net/links.ts";
-import { addAddress, deleteAddress } from "../../kit/net/routes.ts";
 import type { NodeContext } from "../../kit/node-context.ts";
 import { resources } from "../../kit/objects/resources.ts";
 import type { EndpointSlice, Service } from "../../kit/objects/types.ts";
 import { Forwarder, type Upstream } from "./forward.ts";
+import { LoopbackAddresses } from "./loopback-addresses.ts";
 import { LoopGuard } from "./loop-guard.ts";
 import { entryOf, ServiceRecords } from "./records.ts";
 import { upstreamsOf } from "./resolv-conf.ts";
@@ -33,27 +30,27 @@ export interface DnsDaemonOptions {
   readonly settings: DnsSettings;
   readonly clock: Clock;
   readonly log: Log;
+  /** Where it remembers the addresses that it added. */
+  readonly stateDir: string;
 }
 
 export function dnsDaemon(options: DnsDaemonOptions): Daemon {
+  const addresses = new LoopbackAddresses(options.stateDir);
   return {
     name: "dns",
-    run: (call) => run(options, call),
-    remove: () => {
-      // Another agent with the same address, which this one made way for, keeps it.
-      const ours = options.node.clusterDns.map(hostPrefix).filter((prefix) => !otherClaim(formatPrefix(prefix)));
-      return withLoopback((routes, index) => Promise.all(ours.map((prefix) => deleteAddress(routes, index, prefix))));
-    },
+    run: (call) => run(options, addresses, call),
+    remove: () => addresses.set([]),
   };
 }
 
-async function run({ node, settings, clock, log }: DnsDaemonOptions, call: Call): Promise<void> {
+async function run(
+  { node, settings, clock, log }: DnsDaemonOptions,
+  addresses: LoopbackAddresses,
+  call: Call,
+): Promise<void> {
   // Each question under way listens for the end.
   setMaxListeners(0, call.signal);
-  // The address lives on loopback: it is this node's for every link, and no other node hears of it.
-  await withLoopback((routes, index) =>
-    Promise.all(node.clusterDns.map((ip) => addAddress(routes, index, hostPrefix(ip), { skipDad: true }))),
-  );
+  await addresses.set(node.clusterDns);
   const records = new ServiceRecords();
   const follow = followServices(node, records);
   const servers: RunningDns[] = [];
@@ -113,20 +110,4 @@ export function followServices(node: Pick<NodeContext, "informer">, records: Ser
   return () => {
     for (const end of ends) end();
   };
-}
-
-function hostPrefix(ip: string) {
-  const address = parseAddress(ip);
-  return { address, length: addressBits(address.family) };
-}
-
-async function withLoopback(
-  work: (routes: ReturnType<typeof openRoutes>, index: number) => Promise<unknown>,
-): Promise<void> {
-  const routes = openRoutes();
-  try {
-    await work(routes, (await getLink(routes, "lo")).index);
-  } finally {
-    routes.close();
-  }
 }

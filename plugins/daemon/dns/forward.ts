@@ -20,7 +20,11 @@ export interface ForwarderOptions {
   /** Asked at each question, so that a changed resolv.conf counts at once. */
   readonly upstreams: () => readonly Upstream[];
   readonly timeoutMs?: number;
+  /** Questions that wait for a name server at the same time, each on a socket of its own; beyond they fail at once. */
+  readonly mostPending?: number;
 }
+
+const defaultMostPending = 512;
 
 /** Who asks without EDNS is not to get an answer with it. */
 function keyOf({ name, type, class: of, edns, isRecursionDesired }: Question): string {
@@ -35,12 +39,26 @@ function asSpelled(answer: Buffer, { raw }: Question): Buffer {
   return answer;
 }
 
+/** An answer counts only from whom was asked, and to what was asked: one to guess has to hit the port and the id besides. */
+function isFrom(upstream: Upstream, from: dgram.RemoteInfo, answer: Buffer, question: Question): boolean {
+  return from.address === upstream.address && from.port === upstream.port && repeats(answer, question);
+}
+
+/** A server that could not read the question may leave it out of its error. */
+function repeats(answer: Buffer, { raw }: Question): boolean {
+  const count = answer.readUInt16BE(4);
+  if (count === 0) return (answer.readUInt16BE(2) & 15) !== 0;
+  const echoed = answer.subarray(12, 12 + raw.length);
+  return count === 1 && echoed.toString("latin1").toLowerCase() === raw.toString("latin1").toLowerCase();
+}
+
 const mdns: Upstream = { address: "224.0.0.251", port: 5353 };
 
 export class Forwarder {
   readonly #options: ForwarderOptions;
   readonly #cache: AnswerCache;
   readonly #pending = new Map<string, Promise<Buffer>>();
+  #multicast = 0;
 
   constructor(options: ForwarderOptions) {
     this.#options = options;
@@ -52,14 +70,15 @@ export class Forwarder {
     const key = keyOf(question);
     const cached = this.#cache.get(key, question.id);
     if (cached) return asSpelled(cached, question);
-    const pending = this.#pending.get(key) ?? this.#start(key, query, call);
+    const pending = this.#pending.get(key) ?? this.#start(key, question, query, call);
     const answer = Buffer.from(await pending);
     answer.writeUInt16BE(question.id, 0);
     return asSpelled(answer, question);
   }
 
-  #start(key: string, query: Buffer, call: Call): Promise<Buffer> {
-    const work = this.#tryAll(query, call).then((answer) => {
+  #start(key: string, question: Question, query: Buffer, call: Call): Promise<Buffer> {
+    this.#requireRoom();
+    const work = this.#tryAll(question, query, call).then((answer) => {
       this.#cache.put(key, answer);
       return answer;
     });
@@ -69,17 +88,23 @@ export class Forwarder {
     return work;
   }
 
-  async #tryAll(query: Buffer, call: Call): Promise<Buffer> {
+  #requireRoom(): void {
+    const most = this.#options.mostPending ?? defaultMostPending;
+    if (this.#pending.size + this.#multicast >= most)
+      throw new Fault("too-many", `Cannot forward a DNS question: ${most} others wait for an answer`);
+  }
+
+  async #tryAll(question: Question, query: Buffer, call: Call): Promise<Buffer> {
     const upstreams = this.#options.upstreams();
     if (upstreams.length === 0)
       throw new Fault("unavailable", "Cannot forward a DNS question: the node has no name servers");
     let last: unknown;
     for (const upstream of upstreams) {
       try {
-        const answer = await this.#udp(upstream, query, call);
+        const answer = await this.#udp(upstream, question, query, call);
         // A server that fails may have a healthy neighbour.
         if ((answer.readUInt16BE(2) & 15) === 2 && upstream !== upstreams.at(-1)) continue;
-        return answer.readUInt16BE(2) & 0x200 ? await this.#tcp(upstream, query, call) : answer;
+        return answer.readUInt16BE(2) & 0x200 ? await this.#tcp(upstream, question, query, call) : answer;
       } catch (error) {
         last = error;
       }
@@ -88,14 +113,19 @@ export class Forwarder {
   }
 
   /** `.local` names are asked on the link; the first answer counts. */
-  askMulticast(question: Question, query: Buffer, call: Call): Promise<Buffer> {
-    return this.#udp(mdns, query, call).then((answer) => {
+  async askMulticast(question: Question, query: Buffer, call: Call): Promise<Buffer> {
+    this.#requireRoom();
+    this.#multicast++;
+    try {
+      const answer = await this.#udp(mdns, question, query, call);
       answer.writeUInt16BE(question.id, 0);
       return answer;
-    });
+    } finally {
+      this.#multicast--;
+    }
   }
 
-  #udp(upstream: Upstream, query: Buffer, call: Call): Promise<Buffer> {
+  #udp(upstream: Upstream, question: Question, query: Buffer, call: Call): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const socket = dgram.createSocket(upstream.address.includes(":") ? "udp6" : "udp4");
       const message = Buffer.from(query);
@@ -115,7 +145,7 @@ export class Forwarder {
       socket.on("error", (error) => finish(() => reject(error)));
       socket.on("message", (answer, from) => {
         const isMine = answer.length >= 12 && answer.readUInt16BE(0) === id && (answer[2] ?? 0) & 0x80;
-        if (!isMine || (upstream !== mdns && from.address !== upstream.address)) return;
+        if (!isMine || (upstream !== mdns && !isFrom(upstream, from, answer, question))) return;
         finish(() => resolve(answer));
       });
       call.signal.addEventListener("abort", onAbort, { once: true });
@@ -123,7 +153,7 @@ export class Forwarder {
     });
   }
 
-  #tcp(upstream: Upstream, query: Buffer, call: Call): Promise<Buffer> {
+  #tcp(upstream: Upstream, question: Question, query: Buffer, call: Call): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const socket = net.connect(upstream.port, upstream.address);
       let received = Buffer.alloc(0);
@@ -146,7 +176,7 @@ export class Forwarder {
         received = Buffer.concat([received, chunk]);
         if (received.length < 2 || received.length < 2 + received.readUInt16BE(0)) return;
         const answer = Buffer.from(received.subarray(2, 2 + received.readUInt16BE(0)));
-        if (answer.length < 12)
+        if (answer.length < 12 || !repeats(answer, question))
           return finish(() => reject(new Fault("unavailable", `Name server ${upstream.address} answered nonsense`)));
         finish(() => resolve(answer));
       });

@@ -19,10 +19,10 @@ export const dns: Plugin<Daemon, DnsSettings> = {
     port: "the port it listens on (default: 53)",
   },
   configure: readSettings,
-  open({ all, settings, log, clock }) {
+  open({ all, settings, log, clock, stateDir }) {
     const [node] = all(nodeContextKind);
     if (!node) throw new Fault("unavailable", "cluster DNS needs a node that knows its cluster");
-    return dnsDaemon({ node, settings, log, clock });
+    return dnsDaemon({ node, settings, log, clock, stateDir });
   },
 };
 

@@ -16,6 +16,8 @@ import {
 } from "./codec.ts";
 import type { Forwarder } from "./forward.ts";
 import type { LoopGuard } from "./loop-guard.ts";
+import { Outstanding, type OutstandingLimits } from "./outstanding.ts";
+import { defaultTcpLimits, TcpConnections, type TcpLimits } from "./tcp.ts";
 import type { Zone } from "./zone.ts";
 
 export interface DnsServerOptions {
@@ -26,14 +28,17 @@ export interface DnsServerOptions {
   readonly isMulticastEnabled?: boolean;
   /** Told of every name that is asked for, since it may be its own that came round. */
   readonly loopGuard?: Pick<LoopGuard, "notices">;
+  readonly outstanding?: OutstandingLimits;
+  readonly tcp?: TcpLimits;
 }
 
 const smallestUdp = 512;
 // More than this is cut into fragments on common links, and fragments get lost.
 const largestUdp = 1232;
 const largestTcp = 65535;
-const mostTcpConnections = 200;
-const tcpIdleMs = 10_000;
+/** Answers that the kernel has not taken yet; further ones are lost, as UDP may lose them anywhere. */
+const mostUdpQueueBytes = 1 << 20;
+const defaultOutstanding: OutstandingLimits = { most: 4000, mostPerClient: 1000 };
 
 const failure: Answer = {
   code: responseCode.serverFailure,
@@ -162,17 +167,33 @@ export async function serveDns(
   listen: { address: string; port: number },
   call: Call,
 ): Promise<RunningDns> {
-  const tcp = net.createServer((socket) => serveTcp(options, socket, call));
-  tcp.maxConnections = mostTcpConnections;
+  const outstanding = new Outstanding(options.outstanding ?? defaultOutstanding);
+  const answer = async (query: Buffer, transport: "udp" | "tcp", client: string) => {
+    if (!outstanding.begin(client)) return writeFailure(query);
+    try {
+      return await answerQuery(options, query, transport, call);
+    } catch (error) {
+      options.log.warn({ err: error }, "failed to answer a DNS question");
+      return undefined;
+    } finally {
+      outstanding.end(client);
+    }
+  };
+  const limits = options.tcp ?? defaultTcpLimits;
+  const connections = new TcpConnections(limits, (query, client) => answer(query, "tcp", client));
+  const tcp = net.createServer((socket) => connections.accept(socket));
+  tcp.maxConnections = limits.mostConnections;
   await new Promise<void>((resolve, reject) => {
     tcp.once("error", (error: NodeJS.ErrnoException) => reject(listenFault(error, listen)));
     tcp.listen(listen.port, listen.address, resolve);
   });
   const { port } = tcp.address() as net.AddressInfo;
   const udp = dgram.createSocket({ type: listen.address.includes(":") ? "udp6" : "udp4", recvBufferSize: 1 << 20 });
+  let isClosed = false;
   udp.on("message", (query, from) => {
-    void answerQuery(options, query, "udp", call).then((answer) => {
-      if (answer) udp.send(answer, from.port, from.address, () => {});
+    void answer(query, "udp", from.address).then((bytes) => {
+      if (!bytes || isClosed || udp.getSendQueueSize?.() > mostUdpQueueBytes) return;
+      udp.send(bytes, from.port, from.address, () => {});
     });
   });
   try {
@@ -187,16 +208,12 @@ export async function serveDns(
   // A client that is gone shows up as an error on the next send; it concerns nobody else.
   udp.on("error", (error) => options.log.debug({ err: error }, "DNS socket error"));
   tcp.on("error", (error) => options.log.debug({ err: error }, "DNS socket error"));
-  const sockets = new Set<net.Socket>();
-  tcp.on("connection", (socket) => {
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
-  });
   return {
     port,
     async close() {
+      isClosed = true;
       const closed = new Promise((resolve) => tcp.close(resolve));
-      for (const socket of sockets) socket.destroy();
+      connections.closeAll();
       await new Promise<void>((resolve) => udp.close(() => resolve()));
       await closed;
     },
@@ -211,21 +228,9 @@ function listenFault(error: NodeJS.ErrnoException, { address, port }: { address:
   return new Fault("unavailable", `Cannot serve DNS on ${address}:${port}: ${error.message}`, { cause: error });
 }
 
-function serveTcp(options: DnsServerOptions, socket: net.Socket, call: Call): void {
-  let received = Buffer.alloc(0);
-  socket.setTimeout(tcpIdleMs, () => socket.destroy());
-  socket.on("error", () => {});
-  socket.on("data", (chunk: Buffer) => {
-    received = Buffer.concat([received, chunk]);
-    while (received.length >= 2 && received.length >= 2 + received.readUInt16BE(0)) {
-      const query = received.subarray(2, 2 + received.readUInt16BE(0));
-      received = received.subarray(2 + query.length);
-      void answerQuery(options, query, "tcp", call).then((answer) => {
-        if (!answer) return socket.destroy();
-        const length = Buffer.alloc(2);
-        length.writeUInt16BE(answer.length);
-        socket.write(Buffer.concat([length, answer]));
-      });
-    }
-  });
+/** SERVFAIL for a question there is no room for; nothing for what is none. */
+function writeFailure(query: Buffer): Buffer | undefined {
+  const question = readQuestion(query);
+  if (!question) return undefined;
+  return "error" in question ? writeError(query, question.error) : writeAnswer(question, failure, smallestUdp);
 }

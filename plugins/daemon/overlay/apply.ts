@@ -72,17 +72,21 @@ export async function connectedPrefixes(routes: NetlinkSocket, device: string): 
     .map(({ prefix }) => prefix);
 }
 
-/** The link that carries the address, and so the tunnel. A node without a network has only the loopback, which leads nowhere. */
-async function underlay(routes: NetlinkSocket, local: Address): Promise<Link | undefined> {
+/**
+ * The link that carries the address, and so the tunnel. A node without a network has only the loopback, which leads nowhere; and a tunnel
+ * cannot carry itself, or its MTU would shrink with every look.
+ */
+async function underlay(routes: NetlinkSocket, local: Address, device: string): Promise<Link | undefined> {
   const owner = (await listAddresses(routes)).find(({ prefix }) => isSameAddress(prefix.address, local));
-  return owner && (await listLinks(routes)).find(({ index, name }) => index === owner.index && name !== "lo");
+  const isCarrier = ({ index, name }: Link) => index === owner?.index && name !== "lo" && name !== device;
+  return owner && (await listLinks(routes)).find(isCarrier);
 }
 
 /** Returns the largest packet that reaches the pods of all other nodes uncut; undefined while that is not known. */
 export async function applyOverlay(plan: OverlayPlan, settings: OverlaySettings): Promise<number | undefined> {
   const routes = openRoutes();
   try {
-    const carrier = plan.local && (await underlay(routes, plan.local));
+    const carrier = plan.local && (await underlay(routes, plan.local, settings.device));
     const device = await ensureDevice(routes, plan, carrier, settings);
     if (device) await syncNeighbours(routes, plan, device);
     await syncRoutes(routes, plan, device, settings);

@@ -169,6 +169,17 @@ t.test("three nodes on a kernel", { skip: noNetworkReason() }, async (t) => {
     });
   }
 
+  await t.test("the tunnel's MTU stays as it is when the node is said to be at the tunnel's own address", async (t) => {
+    const sites = [["10.42.1.0", 1] as const, ["192.0.2.2", 2] as const].map(([ip, number]) =>
+      siteOf(node(`n${number}`, [ip], [`10.42.${number}.0/24`])),
+    );
+    const plan = planOverlay(sites, "n1", "vxlan", []);
+    const mtus = [];
+    for (let look = 0; look < 3; look++) mtus.push(await inNode(0, () => applyOverlay(plan, overlaySettings)));
+    t.same(mtus, [1450, 1450, 1450]);
+    await sync("vxlan");
+  });
+
   await t.test("a node cut off is gone, and back when it returns", async (t) => {
     await sync("vxlan", [0, 1]);
     t.equal(await reach(0, 2), "");

@@ -3,7 +3,6 @@
 import type { Call } from "../../kit/call.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Daemon } from "../../kit/daemon.ts";
-import { isFault } from "../../kit/fault.ts";
 import type { Log } from "../../kit/log.ts";
 import { acceptForwarding, withdrawForwarding } from "../../kit/net/forward-accept.ts";
 import { contains, parsePrefix } from "../../kit/net/address.ts";
@@ -12,6 +11,7 @@ import { listLinks, openRoutes } from "../../kit/net/links.ts";
 import { listAddresses } from "../../kit/net/routes.ts";
 import { type Nft, openNft } from "../../kit/net/nft.ts";
 import type { NodeContext } from "../../kit/node-context.ts";
+import { nodeAddresses } from "../../kit/node-load-balancer.ts";
 import { resources } from "../../kit/objects/resources.ts";
 import type { EndpointSlice, Node, Service } from "../../kit/objects/types.ts";
 import { RuleGeneration } from "../ruleset/generation.ts";
@@ -21,7 +21,6 @@ import { ServiceProxy } from "./proxy.ts";
 import { ProxyHealth } from "./proxy-health.ts";
 import { ProxyMeters } from "./proxy-meters.ts";
 import { type ProxyPorts, ProxyServers } from "./proxy-servers.ts";
-import { isSameIngress, nodeAddresses, wantedIngress, writerOf } from "./publish.ts";
 import type { ViewContext } from "./service-view.ts";
 
 export interface ServiceProxyDaemonOptions {
@@ -88,8 +87,6 @@ class Run {
   readonly #health: ProxyHealth;
   readonly #meters: ProxyMeters;
   readonly #servers: ProxyServers;
-  /** Services or nodes changed since the addresses of load balancers were last looked at. */
-  #mayPublish = true;
 
   constructor(options: ServiceProxyDaemonOptions) {
     this.#options = options;
@@ -129,7 +126,6 @@ class Run {
     await wake.for(Promise.all([services.synced, slices.synced, nodes.synced]));
     const ends = [
       services.onEvent(({ type, object }) => {
-        this.#mayPublish = true;
         this.#proxy.setService(
           `${object.metadata.namespace}/${object.metadata.name}`,
           type === "delete" ? undefined : object,
@@ -142,7 +138,6 @@ class Run {
         changed("endpoint");
       }),
       nodes.onEvent(() => {
-        this.#mayPublish = true;
         syncNode();
         wake.ring();
       }),
@@ -152,13 +147,12 @@ class Run {
       await this.#acceptForwarded(call);
       await this.#commit(call);
       while (!call.signal.aborted) {
-        if (!this.#proxy.isDirty && !this.#mayPublish) await wake.next(lookMs);
+        if (!this.#proxy.isDirty) await wake.next(lookMs);
         if (this.#proxy.isDirty) {
           await clock.sleep(gatherMs, call);
           await this.#commit(call);
         }
         await this.#servers.open();
-        if (this.#mayPublish) await this.#publish(services.list(), nodes.list(), call);
         await this.#verifyWhenChanged(call);
         if (clock.monotonic() >= this.#acceptFrom && isLegacyInUse()) await this.#acceptForwarded(call);
       }
@@ -223,29 +217,6 @@ class Run {
   async #acceptForwarded(call: Call): Promise<void> {
     this.#acceptFrom = this.#options.clock.monotonic() + acceptMs;
     for (const what of await forwarded(this.#options.node.clusterCidrs)) await acceptForwarding(this.#nft, what, call);
-  }
-
-  async #publish(services: readonly Service[], nodes: readonly Node[], call: Call): Promise<void> {
-    const { node, log } = this.#options;
-    this.#mayPublish = false;
-    if (writerOf(nodes) !== node.nodeName) return;
-    for (const service of services) {
-      const ingress = wantedIngress(service, nodes);
-      if (!ingress || isSameIngress(service, ingress)) continue;
-      const { namespace, name = "" } = service.metadata;
-      try {
-        const body = { status: { loadBalancer: { ingress } } };
-        await node.client.patch(
-          resources.services,
-          { namespace, name, subresource: "status" },
-          { type: "merge", body },
-          call,
-        );
-      } catch (error) {
-        if (isFault(error, "not-found", "conflict")) continue;
-        log.warn({ err: error, service: `${namespace}/${name}` }, "cannot publish the address of a load balancer");
-      }
-    }
   }
 }
 

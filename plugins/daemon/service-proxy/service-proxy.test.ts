@@ -5,7 +5,6 @@ import type { EndpointSlice, Service } from "../../kit/objects/types.ts";
 import type { Nft } from "../../kit/net/nft.ts";
 import { chooseEndpoints } from "./endpoints.ts";
 import { ServiceProxy } from "./proxy.ts";
-import { isSameIngress, wantedIngress, writerOf } from "./publish.ts";
 import { planService } from "./rules.ts";
 import { viewService } from "./service-view.ts";
 import { staleFlows } from "./stale-flows.ts";
@@ -221,20 +220,4 @@ t.test("staleFlows() names the flows of UDP endpoints that left and of first one
     new Map([["10.43.0.5:53", new Set(["a"])]]),
     "one of this node that served to the last",
   );
-});
-
-t.test("wantedIngress() shows the ready nodes' addresses, written by one of them", async (t) => {
-  const node = (name: string, ip: string, status = "True") =>
-    ({
-      metadata: { name },
-      status: { addresses: [{ type: "InternalIP", address: ip }], conditions: [{ type: "Ready", status }] },
-    }) as never;
-  const nodes = [node("b", "192.0.2.2"), node("a", "192.0.2.1", "False"), node("c", "192.0.2.3")];
-  t.equal(writerOf(nodes), "b");
-  t.same(wantedIngress(service({ type: "LoadBalancer" }), nodes), [{ ip: "192.0.2.2" }, { ip: "192.0.2.3" }]);
-  t.equal(wantedIngress(service({ type: "LoadBalancer", loadBalancerClass: "x" }), nodes), undefined);
-  t.equal(wantedIngress(service({}), nodes), undefined);
-  const formerly = { ...service({}), status: { loadBalancer: { ingress: [{ ip: "192.0.2.2" }] } } };
-  t.same(wantedIngress(formerly, nodes), [], "what is no load balancer any more has no address of one");
-  t.notOk(isSameIngress(formerly, []));
 });

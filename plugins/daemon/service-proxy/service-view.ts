@@ -2,6 +2,7 @@
 // from this node. Pure.
 
 import { type Family, tryAddress } from "../../kit/net/address.ts";
+import { nodeLoadBalancerClass } from "../../kit/node-load-balancer.ts";
 import type { EndpointSlice, Service } from "../../kit/objects/types.ts";
 import { chooseEndpoints, type Endpoint } from "./endpoints.ts";
 
@@ -42,8 +43,6 @@ export interface ViewContext {
 const protocols: Readonly<Record<string, Protocol>> = { TCP: "tcp", UDP: "udp", SCTP: "sctp" };
 /** With either of these, whatever its value, a service is left to somebody else. */
 const foreignLabels = ["service.kubernetes.io/service-proxy-name", "service.kubernetes.io/headless"];
-/** The class of load balancer that nodes play themselves; services without a class are ours too. */
-export const nodeLoadBalancerClass = "skiff.dev/node";
 
 function isProxied(service: Service): boolean {
   const { clusterIP, type } = service.spec ?? {};
