@@ -18,7 +18,7 @@ import { attachSession } from "./containers/container-attach.ts";
 import { execSession } from "./containers/container-exec.ts";
 import type { Docker, SandboxNetwork } from "./docker.ts";
 import { Engine } from "./engine/engine.ts";
-import type { EngineInfo } from "./engine/types.ts";
+import { EngineInfoCache } from "./engine/engine-info.ts";
 import { learnHost } from "./host-facts.ts";
 import { importArchive } from "./images/image-import.ts";
 import { imageService } from "./images/image-service.ts";
@@ -65,10 +65,12 @@ export async function dockerRuntime(options: DockerRuntimeOptions): Promise<Dock
   const opening = within(openMs);
   const instance = instanceName(root);
   try {
-    const { SecurityOptions, CgroupDriver } = await engine.get<EngineInfo>("/info", {}, opening);
+    const info = await EngineInfoCache.open(engine, clock, opening);
+    const { SecurityOptions, CgroupDriver } = info.now();
     await ensurePauseImage(engine, sandboxImage, opening);
     const docker: Docker = {
       engine,
+      info,
       inventory: new Inventory(engine, instance),
       instance,
       sandboxImage,
@@ -95,14 +97,14 @@ export async function dockerRuntime(options: DockerRuntimeOptions): Promise<Dock
 }
 
 function assemble(docker: Docker): DockerRuntime {
-  const { engine, clock, sandboxImage } = docker;
+  const { engine, info, clock, sandboxImage } = docker;
   const stop = new AbortController();
   const following = followEvents(docker, stop);
   const board = new PullBoard();
   let closing: Promise<void> | undefined;
   return {
     runtime: withFaults(runtimeService(docker)),
-    image: withFaults(imageService({ engine, clock, sandboxImage, board })),
+    image: withFaults(imageService({ engine, info, clock, sandboxImage, board })),
     pulls: () => board.list(),
     sessions: withFaults({
       exec: (session, streams, call) => execSession(docker, session, streams, call),

@@ -11,6 +11,7 @@ import type { SystemdManager } from "../../plugins/kit/systemd/manager.ts";
 import type { CpuRates } from "../api/cgroup-usage.ts";
 import type { EventFeed } from "../api/event-feed.ts";
 import type { Engine } from "./engine/engine.ts";
+import type { EngineInfoCache } from "./engine/engine-info.ts";
 import type { Inventory } from "./inventory.ts";
 import type { LogPumps } from "./logs/log-pumps.ts";
 
@@ -19,6 +20,7 @@ export type SandboxNetwork = Pick<NetworkLists, "add" | "del" | "status">;
 
 export interface Docker {
   readonly engine: Engine;
+  readonly info: EngineInfoCache;
   readonly inventory: Inventory;
   /** The mark of what is ours on a daemon that others use too. */
   readonly instance: string;

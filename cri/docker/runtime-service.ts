@@ -13,7 +13,7 @@ import { stopContainer } from "./containers/container-stop.ts";
 import { reopenLog, updateContainer } from "./containers/container-update.ts";
 import { statsService } from "./containers/stats-service.ts";
 import type { Docker } from "./docker.ts";
-import type { EngineInfo } from "./engine/types.ts";
+import type { EngineVersion } from "./engine/types.ts";
 import { listSandboxes, statusOfSandbox } from "./sandboxes/sandbox-list.ts";
 import { removeSandbox } from "./sandboxes/sandbox-remove.ts";
 import { runSandbox } from "./sandboxes/sandbox-run.ts";
@@ -25,16 +25,15 @@ const nothing = async (done: Promise<unknown>) => {
 };
 
 export function runtimeService(docker: Docker): RuntimeService {
-  const info = (call: Call) => docker.engine.get<EngineInfo>("/info", {}, call);
   return {
     ...statsService(docker),
     async version(_request, call) {
-      const { ServerVersion } = await info(call);
-      return { version: "0.1.0", runtimeName: "docker", runtimeVersion: ServerVersion, runtimeApiVersion: "v1" };
+      const { Version } = await docker.engine.get<EngineVersion>("/version", {}, call);
+      return { version: "0.1.0", runtimeName: "docker", runtimeVersion: Version, runtimeApiVersion: "v1" };
     },
     status: (request, call) => status(docker, request.verbose, call),
-    async runtimeConfig(_request, call) {
-      const isSystemd = (await info(call)).CgroupDriver === "systemd";
+    async runtimeConfig() {
+      const isSystemd = docker.info.now().CgroupDriver === "systemd";
       const cgroupDriver = isSystemd ? CgroupDriver.SYSTEMD : CgroupDriver.CGROUPFS;
       return RuntimeConfigResponse.create({ linux: { cgroupDriver } });
     },
@@ -79,8 +78,8 @@ async function status(docker: Docker, isVerbose: boolean, call: Call): Promise<S
       return (error as Error).message;
     }
   };
-  const info = docker.engine.get<EngineInfo>("/info", {}, call);
-  const daemon = await problemOf(info);
+  // Not "/info", which waits for whatever the daemon is busy with.
+  const daemon = await problemOf(docker.engine.ping(call));
   const network = await problemOf(docker.network.status(call));
   const recursiveReadOnlyMounts = daemon === "" && (await docker.engine.speaks(44, call));
   return StatusResponse.create({
@@ -90,7 +89,7 @@ async function status(docker: Docker, isVerbose: boolean, call: Call): Promise<S
         { type: "NetworkReady", status: network === "", reason: network && "NetworkPluginNotReady", message: network },
       ],
     },
-    info: isVerbose && daemon === "" ? { config: JSON.stringify(await info) } : {},
+    info: isVerbose && daemon === "" ? { config: JSON.stringify(docker.info.now()) } : {},
     runtimeHandlers: ["", "docker"].map((name) => ({
       name,
       features: { recursiveReadOnlyMounts, userNamespaces: false },

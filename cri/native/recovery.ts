@@ -2,7 +2,6 @@
 // a crash left half made, and things that nobody remembers.
 
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { uninterrupted } from "../../plugins/kit/call.ts";
 import { discardContainer, noticeExit } from "./containers/container-end.ts";
@@ -10,6 +9,7 @@ import { isExecFile } from "./containers/exec-command.ts";
 import { mountsBelow, unmount } from "./kernel/mounts.ts";
 import { isHeld, releaseNamespaces } from "./kernel/namespaces.ts";
 import { killTree } from "../../plugins/kit/platform/processes.ts";
+import { removeTree } from "../../plugins/kit/safe-files/remove-tree.ts";
 import type { Native } from "./native.ts";
 import { ownNamespaces } from "./sandboxes/sandbox-namespaces.ts";
 import { dismantleSandbox } from "./sandboxes/sandbox-stop.ts";
@@ -74,16 +74,16 @@ async function removeOrphans(native: Native): Promise<void> {
   const folders = join(paths.root, "containers");
   for (const id of namesIn(folders).filter((name) => isId(name) && !containers.has(name))) {
     for (const point of mountsBelow(join(folders, id))) unmount(point);
-    await rm(join(folders, id), { recursive: true, force: true });
+    await removeTree(join(folders, id));
   }
   for (const id of namesIn(join(paths.runDir, "s")).filter((name) => !sandboxes.has(name))) {
     releaseNamespaces(paths.namespaces(id));
     unmount(join(paths.sandbox(id), "shm"));
-    rmSync(paths.sandbox(id), { recursive: true, force: true });
+    await removeTree(paths.sandbox(id));
   }
   for (const folder of [paths.ociState, paths.persist, paths.attach, paths.exits]) {
     for (const id of namesIn(folder)) {
-      if (isId(id) && !containers.has(id)) rmSync(join(folder, id), { recursive: true, force: true });
+      if (isId(id) && !containers.has(id)) await removeTree(join(folder, id));
     }
   }
   for (const name of namesIn(paths.runDir).filter(isExecFile)) rmSync(join(paths.runDir, name), { force: true });

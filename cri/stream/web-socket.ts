@@ -11,7 +11,10 @@ const longestPiece = 32 * 1024;
 
 export const webSocketOptions = { maxPayload: longestMessage, perMessageDeflate: false } as const;
 
-const server = new WebSocketServer({ noServer: true, clientTracking: false, ...webSocketOptions });
+/** More than a session writes ahead: what is beyond are answers to pings that the client does not read. */
+const mostUnsentBytes = 1024 * 1024;
+
+const server = new WebSocketServer({ noServer: true, clientTracking: false, autoPong: false, ...webSocketOptions });
 const chosen = new WeakMap<object, string>();
 server.on("headers", (headers, request) => {
   const protocol = chosen.get(request);
@@ -28,7 +31,13 @@ export function acceptWebSocket<T>(upgrade: Upgrade, protocol: string, begin: (s
   return new Promise((resolve) => {
     delete upgrade.request.headers["sec-websocket-protocol"];
     chosen.set(upgrade.request, protocol);
-    server.handleUpgrade(upgrade.request, upgrade.socket, upgrade.head, (socket) => resolve(begin(socket)));
+    server.handleUpgrade(upgrade.request, upgrade.socket, upgrade.head, (socket) => {
+      socket.on("ping", (data) => {
+        if (socket.bufferedAmount > mostUnsentBytes) socket.terminate();
+        else socket.pong(data, false, () => {}); // an error means that it is closed
+      });
+      resolve(begin(socket));
+    });
   });
 }
 

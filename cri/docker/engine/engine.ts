@@ -44,6 +44,11 @@ export class Engine {
     return this.#version;
   }
 
+  /** Resolves when the daemon answers at all. */
+  async ping(call: Call): Promise<void> {
+    await readText(await this.#send("GET", "/_ping", {}, call));
+  }
+
   /** True when the daemon speaks at least this version. */
   async speaks(minor: number, call: Call): Promise<boolean> {
     const [major, own] = await this.version(call);

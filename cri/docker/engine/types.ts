@@ -55,10 +55,13 @@ export interface EngineEvent {
   readonly timeNano: number;
 }
 
+export interface EngineVersion {
+  readonly Version: string;
+}
+
 export interface EngineInfo {
   readonly DockerRootDir: string;
   readonly CgroupDriver: string;
-  readonly ServerVersion: string;
   readonly Driver: string;
   readonly SecurityOptions: readonly string[] | null;
 }

@@ -21,7 +21,13 @@ t.test("removeImage() answers nobody before the image is gone, although the daem
       isThere = false;
     },
   } as unknown as Engine;
-  const service = imageService({ engine, clock: new FakeClock(), sandboxImage: "pause:1", board: new PullBoard() });
+  const service = imageService({
+    engine,
+    info: { now: () => t.fail("not asked") as never },
+    clock: new FakeClock(),
+    sandboxImage: "pause:1",
+    board: new PullBoard(),
+  });
   const request = RemoveImageRequest.create({ image: { image: "sha256:1" } });
   const wasThere = Array.from({ length: 3 }, () => service.removeImage(request, uninterrupted).then(() => isThere));
   await new Promise((resolve) => setImmediate(resolve));

@@ -8,12 +8,14 @@ import type { Clock } from "../../../plugins/kit/clock.ts";
 import { Fault, isFault } from "../../../plugins/kit/fault.ts";
 import { KeyedLock } from "../../../plugins/kit/keyed-lock.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { EngineInfo, ImageInspect, ImageSummary } from "../engine/types.ts";
+import type { EngineInfoCache } from "../engine/engine-info.ts";
+import type { ImageInspect, ImageSummary } from "../engine/types.ts";
 import { findImage, fullName, toImage } from "./image-view.ts";
 import { pullImage } from "./image-pull.ts";
 
 export interface DockerImagesOptions {
   readonly engine: Engine;
+  readonly info: Pick<EngineInfoCache, "now">;
   readonly clock: Clock;
   /** Never collected. */
   readonly sandboxImage: string;
@@ -24,8 +26,8 @@ export interface DockerImagesOptions {
 /** The daemon adds up sizes by walking folders: asked at most this often. */
 const freshMs = 60_000;
 
-export function imageService({ engine, clock, sandboxImage, board }: DockerImagesOptions): ImageService {
-  const usage = new ImageUsage(engine, clock);
+export function imageService({ engine, info, clock, sandboxImage, board }: DockerImagesOptions): ImageService {
+  const usage = new ImageUsage(engine, () => info.now().DockerRootDir, clock);
   const removals = new KeyedLock();
   const isPinned = (image: ImageSummary) => (image.RepoTags ?? []).map(fullName).includes(fullName(sandboxImage));
   const named = (name: string | undefined, doing: string): string => {
@@ -75,11 +77,13 @@ export function imageService({ engine, clock, sandboxImage, board }: DockerImage
 
 class ImageUsage {
   readonly #engine: Engine;
+  readonly #root: () => string;
   readonly #clock: Clock;
   #known: { at: number; usage: Promise<{ root: string; bytes: number }> } | undefined;
 
-  constructor(engine: Engine, clock: Clock) {
+  constructor(engine: Engine, root: () => string, clock: Clock) {
     this.#engine = engine;
+    this.#root = root;
     this.#clock = clock;
   }
 
@@ -94,9 +98,8 @@ class ImageUsage {
   }
 
   async #ask(call: Call): Promise<{ root: string; bytes: number }> {
-    const { DockerRootDir: root } = await this.#engine.get<EngineInfo>("/info", {}, call);
     const query = (await this.#engine.speaks(42, call)) ? { type: "image" } : {};
     const { LayersSize = 0 } = await this.#engine.get<{ LayersSize?: number }>("/system/df", query, call);
-    return { root, bytes: LayersSize };
+    return { root: this.#root(), bytes: LayersSize };
   }
 }

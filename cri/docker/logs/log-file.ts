@@ -5,7 +5,6 @@ import {
   fstatSync,
   ftruncateSync,
   mkdirSync,
-  openSync,
   readFileSync,
   readSync,
   renameSync,
@@ -14,6 +13,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { openToAppend } from "../../../plugins/kit/safe-files/regular-file.ts";
 import type { LogMessage } from "./log-messages.ts";
 import { LogPosition, type SavedPosition } from "./log-position.ts";
 
@@ -36,7 +36,7 @@ export class LogFile {
     this.#path = path;
     this.#statePath = statePath;
     mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
-    this.#fd = open(path);
+    this.#fd = openToAppend(path, 0o640);
     this.#recall();
   }
 
@@ -59,7 +59,7 @@ export class LogFile {
   reopen(): void {
     this.save();
     const old = this.#fd;
-    this.#fd = open(this.#path);
+    this.#fd = openToAppend(this.#path, 0o640);
     closeSync(old);
   }
 
@@ -113,10 +113,6 @@ export class LogFile {
 
 export function forgetLogState(statePath: string): void {
   rmSync(statePath, { force: true });
-}
-
-function open(path: string): number {
-  return openSync(path, "a+", 0o640);
 }
 
 function parseLine(line: string): Stamped | undefined {

@@ -1,12 +1,14 @@
 // CheckpointContainer: the OCI runtime freezes the container through criu, lets it go on, and what was written becomes one archive in
 // the layout that checkpoint tools read: `checkpoint/` (memory), config.dump, spec.dump, rootfs-diff.tar, deleted.files, dump.log.
 
-import { accessSync, constants, copyFileSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
-import { readdir, rm, stat } from "node:fs/promises";
-import { delimiter, dirname, join, relative } from "node:path";
+import { accessSync, constants, copyFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
 import type { CheckpointContainerRequest } from "../../api/gen/runtime.js";
 import { type Call, within } from "../../../plugins/kit/call.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
+import { withFolder } from "../../../plugins/kit/safe-files/folder.ts";
+import { removeTree } from "../../../plugins/kit/safe-files/remove-tree.ts";
+import { type TreeEntry, walkTree } from "../../../plugins/kit/safe-files/walk-tree.ts";
 import type { Native } from "../native.ts";
 import { noticeExit } from "./container-end.ts";
 import type { ContainerRecord } from "./container-record.ts";
@@ -36,7 +38,7 @@ export async function checkpointContainer(
   await native.locks.run(record.id, async () => {
     const folder = join(native.paths.container(record.id), "frozen");
     try {
-      await rm(folder, { recursive: true, force: true });
+      await removeTree(folder);
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       await freeze(native, record, folder, limited);
       await describe(native, record, folder, limited);
@@ -45,7 +47,7 @@ export async function checkpointContainer(
       await pack(native, ["-C", folder, "."], half, limited);
       renameSync(half, request.location);
     } finally {
-      await rm(folder, { recursive: true, force: true });
+      await removeTree(folder);
     }
   });
 }
@@ -97,7 +99,7 @@ async function describe(native: Native, record: ContainerRecord, folder: string,
   };
   writeFileSync(join(folder, "config.dump"), JSON.stringify(config));
   const upper = join(bundle, "upper");
-  const deleted = await whiteouts(upper);
+  const deleted = await whiteouts(upper, call);
   writeFileSync(join(folder, "deleted.files"), JSON.stringify(deleted));
   const excluded = join(folder, "excluded");
   writeFileSync(excluded, deleted.map((path) => `./${path}\n`).join(""));
@@ -107,17 +109,17 @@ async function describe(native: Native, record: ContainerRecord, folder: string,
     join(folder, "rootfs-diff.tar"),
     call,
   );
-  await rm(excluded);
+  rmSync(excluded);
 }
 
 /** What the container deleted of its image: overlayfs keeps a device 0:0 in its place. */
-async function whiteouts(upper: string): Promise<string[]> {
+async function whiteouts(upper: string, call: Call): Promise<string[]> {
   const found: string[] = [];
-  for (const entry of await readdir(upper, { recursive: true, withFileTypes: true })) {
-    if (!entry.isCharacterDevice()) continue;
-    const path = join(entry.parentPath, entry.name);
-    if ((await stat(path)).rdev === 0) found.push(relative(upper, path));
-  }
+  // The container goes on running, and may swap directories for links meanwhile.
+  const visit = ({ path, stats }: TreeEntry) => {
+    if (stats.isCharacterDevice() && stats.rdev === 0) found.push(path());
+  };
+  await withFolder(upper, (root) => walkTree(root, { visit }, call));
   return found;
 }
 

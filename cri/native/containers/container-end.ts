@@ -2,12 +2,12 @@
 // there whether or not we were.
 
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ContainerEventType } from "../../api/gen/runtime.js";
 import { type Call, uninterrupted } from "../../../plugins/kit/call.ts";
 import { mountsBelow, unmount } from "../kernel/mounts.ts";
 import { isAlive, signalProcess } from "../../../plugins/kit/platform/processes.ts";
+import { removeTree } from "../../../plugins/kit/safe-files/remove-tree.ts";
 import { type Native, nowNs } from "../native.ts";
 import type { ContainerRecord } from "./container-record.ts";
 import { releaseVolumes } from "./container-volumes.ts";
@@ -167,7 +167,7 @@ export async function discardContainer(native: Native, record: ContainerRecord):
   await cleanUp(native, record);
   const folder = native.paths.container(record.id);
   for (const point of mountsBelow(folder)) unmount(point);
-  await rm(folder, { recursive: true, force: true });
+  await removeTree(folder);
   await native.containers.forget(record.id);
   // Its image may have been removed while it stood on it.
   if (!native.images.store.find(record.imageId)) await native.images.store.collectGarbage();
@@ -188,7 +188,7 @@ async function clear(native: Native, record: ContainerRecord): Promise<void> {
   unmount(paths.rootfs(record.id));
   releaseVolumes(paths.container(record.id));
   for (const folder of [paths.ociState, paths.persist, paths.attach, paths.exits]) {
-    await rm(join(folder, record.id), { recursive: true, force: true });
+    await removeTree(join(folder, record.id));
   }
 }
 

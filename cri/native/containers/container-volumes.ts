@@ -4,8 +4,10 @@
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { IDMapping, Mount } from "../../api/gen/runtime.js";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import { forbiddenAt, unmount } from "../kernel/mounts.ts";
+import { Fault, isFault } from "../../../plugins/kit/fault.ts";
+import { closeHandle } from "../../../plugins/kit/safe-files/calls.ts";
+import { openBeneath } from "../../../plugins/kit/safe-files/open-beneath.ts";
+import { bindMount, forbiddenAt, unmount } from "../kernel/mounts.ts";
 import { mountShiftedTree } from "../kernel/shifted-mount.ts";
 import type { Native } from "../native.ts";
 import { namespaceModes, type SandboxRecord } from "../sandboxes/sandbox-record.ts";
@@ -62,10 +64,32 @@ function imageVolume(
   const name = mount.image?.image ?? "";
   const layers = native.images.store.get(name).layers.map((diffId) => native.images.store.layers.path(diffId));
   mountImage({ folder, layers, target, ...(userFd === undefined ? {} : { userFd }) });
-  if (mount.imageSubPath.split("/").includes("..")) {
-    throw new Fault("invalid", `Cannot mount image "${name}": sub path "${mount.imageSubPath}" leads out of it`);
+  const hostPath = mount.imageSubPath === "" ? target : bindImagePath(name, target, mount.imageSubPath);
+  return { ...mount, hostPath, readonly: true };
+}
+
+/** Bound from a handle below the image's root: a link of the image cannot lead to the host's files, where the OCI runtime would follow it. */
+function bindImagePath(name: string, root: string, subPath: string): string {
+  const doing = `Cannot mount image "${name}": sub path "${subPath}"`;
+  if (subPath.startsWith("/") || subPath.split("/").includes(".."))
+    throw new Fault("invalid", `${doing} must be relative and must not contain ".."`);
+  const target = `${root}-path`;
+  let handle: number;
+  try {
+    handle = openBeneath(root, subPath, { followsLinks: true });
+  } catch (error) {
+    if (isFault(error, "not-found")) throw new Fault("not-found", `${doing} does not exist`, { cause: error });
+    if (isFault(error, "forbidden")) throw new Fault("invalid", `${doing} leads out of it`, { cause: error });
+    throw error;
   }
-  return { ...mount, hostPath: join(target, mount.imageSubPath), readonly: true };
+  try {
+    const source = `/proc/self/fd/${handle}`;
+    makeTarget(source, target);
+    bindMount(source, target);
+  } finally {
+    closeHandle(handle);
+  }
+  return target;
 }
 
 /** Only the pod's own mapping has a namespace that could show it. */

@@ -1,10 +1,9 @@
 // Who a container runs as: the ids behind a user name or number, from the image's own /etc/passwd and /etc/group. Files are read
 // as the container would see them: links inside the image never lead to the host's files.
 
-import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, readSync } from "node:fs";
-import { join } from "node:path";
 import { SupplementalGroupsPolicy } from "../../api/gen/runtime.js";
 import { Fault } from "../../../plugins/kit/fault.ts";
+import { readInRoot } from "../../../plugins/kit/safe-files/regular-file.ts";
 
 export interface ContainerIdentity {
   readonly uid: number;
@@ -25,44 +24,11 @@ export interface WantedUser {
 
 const maxFileBytes = 1024 * 1024;
 
-/** A file's text inside a root; empty when it is absent. Never leaves the root. */
-export function readInside(root: string, path: string): string {
-  let at = "";
-  const queue = path.split("/").filter(Boolean);
-  for (let hops = 0; queue.length > 0; ) {
-    const part = queue.shift() as string;
-    if (part === ".") continue;
-    if (part === "..") {
-      at = at.slice(0, Math.max(0, at.lastIndexOf("/")));
-      continue;
-    }
-    const found = lstatSync(join(root, at, part), { throwIfNoEntry: false });
-    if (!found) return "";
-    if (found.isSymbolicLink()) {
-      if (++hops > 40) return "";
-      const target = readlinkSync(join(root, at, part));
-      if (target.startsWith("/")) at = "";
-      queue.unshift(...target.split("/").filter(Boolean));
-      continue;
-    }
-    at = `${at}/${part}`;
-  }
-  const full = join(root, at);
-  if (!lstatSync(full).isFile()) return "";
-  const file = openSync(full, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  try {
-    const buffer = Buffer.alloc(Math.min(fstatSync(file).size, maxFileBytes));
-    return buffer.toString("utf8", 0, readSync(file, buffer, 0, buffer.length, 0));
-  } finally {
-    closeSync(file);
-  }
-}
-
 const lines = (text: string) => text.split("\n").map((line) => line.trim().split(":"));
 
 export function resolveUser(root: string, wanted: WantedUser): ContainerIdentity {
-  const passwd = lines(readInside(root, "/etc/passwd")).filter((fields) => fields.length >= 4);
-  const group = lines(readInside(root, "/etc/group")).filter((fields) => fields.length >= 3);
+  const passwd = lines(readInRoot(root, "/etc/passwd", maxFileBytes)).filter((fields) => fields.length >= 4);
+  const group = lines(readInRoot(root, "/etc/group", maxFileBytes)).filter((fields) => fields.length >= 3);
   const [imageName = "", imageGroup = ""] = wanted.imageUser.split(":");
   const name = wanted.runAsUser === undefined ? wanted.runAsUsername || imageName : String(wanted.runAsUser);
   const isFromImage = wanted.runAsUser === undefined && !wanted.runAsUsername;

@@ -1,8 +1,9 @@
 // Follows a container's CRI log from its present end, across rotations, and gives back the bytes that the container wrote.
 
 import { watch } from "node:fs";
-import { type FileHandle, open, stat } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { basename, dirname } from "node:path";
+import { openRegularFile } from "../../../plugins/kit/safe-files/regular-file.ts";
 
 export interface LogPiece {
   readonly stream: "stdout" | "stderr";
@@ -36,7 +37,7 @@ export class LogTail {
 
   /** Begins at the present end. */
   async start(): Promise<void> {
-    this.#file = await open(this.#path, "r").catch(() => undefined);
+    this.#file = await this.#open();
     this.#position = this.#file ? (await this.#file.stat()).size : 0;
   }
 
@@ -44,17 +45,24 @@ export class LogTail {
   async read(): Promise<LogPiece[]> {
     const pieces: LogPiece[] = [];
     await this.#drain(pieces);
-    const now = await stat(this.#path).catch(() => undefined);
-    const mine = await this.#file?.stat();
-    if (now && mine?.ino !== now.ino) {
-      // Rotated: the old file is read to its end, the new one from its beginning.
-      await this.#drain(pieces);
-      await this.#file?.close();
-      this.#file = await open(this.#path, "r").catch(() => undefined);
-      this.#position = 0;
-      await this.#drain(pieces);
+    const named = await this.#open();
+    const [now, mine] = await Promise.all([named?.stat(), this.#file?.stat()]);
+    if (!named || now?.ino === mine?.ino) {
+      await named?.close();
+      return pieces;
     }
+    // Rotated: the old file is read to its end, the new one from its beginning.
+    await this.#drain(pieces);
+    await this.#file?.close();
+    this.#file = named;
+    this.#position = 0;
+    await this.#drain(pieces);
     return pieces;
+  }
+
+  /** Undefined while it is missing, or no regular file. */
+  #open(): Promise<FileHandle | undefined> {
+    return openRegularFile(this.#path).catch(() => undefined);
   }
 
   async #drain(pieces: LogPiece[]): Promise<void> {

@@ -11,8 +11,9 @@ import {
   SupplementalGroupsPolicy,
 } from "../../api/gen/runtime.js";
 import { allCapabilities, capabilitySets, hostCapabilities } from "../../api/capabilities.ts";
+import { readInRoot } from "../../../plugins/kit/safe-files/regular-file.ts";
 import type { HostFacts } from "./host-facts.ts";
-import { readInside, resolveUser } from "./image-user.ts";
+import { resolveUser } from "./image-user.ts";
 import { defaultSeccomp } from "./seccomp.ts";
 import { buildSpec, type SpecInput } from "./spec-builder.ts";
 import { stopSignalOf } from "./stop-signal.ts";
@@ -282,5 +283,5 @@ t.test("resolveUser() reads the image's own files, whatever they link to", async
   t.same(resolveUser(root, { ...wanted, runAsUsername: "web" }).uid, 1000);
   t.throws(() => resolveUser(root, { ...wanted, imageUser: "ghost" }), { code: "invalid", message: /ghost/ });
   symlinkSync("../../../../../etc/hostname", join(root, "etc/out"));
-  t.equal(readInside(root, "/etc/out"), "", "a link that climbs out finds nothing of the host");
+  t.equal(readInRoot(root, "/etc/out", 1024), "", "a link that climbs out finds nothing of the host");
 });

@@ -1,25 +1,61 @@
-// The folder that a layer is unpacked into. Turns names from an archive into paths that cannot lie outside of it:
-// `..` is refused, and no component is ever followed by the kernel when it is a link.
-// Invariant: nobody else writes below the folder meanwhile, so what was looked at once stays true until it is replaced.
+// The folder that a layer is unpacked into. Turns names from an archive into places that cannot lie outside of it: `..` is refused, links
+// of the archive are resolved here, and every place is named from an open handle of its folder, so that no component is ever followed by
+// the kernel when it is a link, whoever put it there.
 
-import { lstatSync, mkdirSync, readlinkSync, type Stats, unlinkSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { join } from "node:path";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import type { Stats } from "node:fs";
+import { Fault, isFault } from "../../../plugins/kit/fault.ts";
+import { Folder } from "../../../plugins/kit/safe-files/folder.ts";
+import { openBeneath } from "../../../plugins/kit/safe-files/open-beneath.ts";
+import { removeEntry } from "../../../plugins/kit/safe-files/remove-tree.ts";
 
 const maxDepth = 200;
 const maxNameBytes = 4000;
 const maxPartBytes = 255;
 const maxLinks = 40;
+const mostOpen = 8;
 
 export class LayerRoot {
   readonly path: string;
+  readonly #root: Folder;
+  /** The folders used last, open, by their place; archives stay in one folder for many entries. */
+  readonly #open = new Map<string, Folder>();
   #folders = new Set<string>([""]);
   /** Folders that no entry of the archive spoke of yet, but that its entries lie in. */
   readonly implied = new Set<string>();
 
   constructor(path: string) {
     this.path = path;
+    this.#root = Folder.open(path);
+  }
+
+  close(): void {
+    this.#forget();
+    this.#root.close();
+  }
+
+  /** The folder that holds the place, and the name in it; valid until a few others were asked for. */
+  at(relative: string): { parent: Folder; name: string } {
+    const slash = relative.lastIndexOf("/");
+    return { parent: this.#folderAt(relative.slice(0, Math.max(0, slash))), name: relative.slice(slash + 1) };
+  }
+
+  #folderAt(relative: string): Folder {
+    if (relative === "") return this.#root;
+    const known = this.#open.get(relative);
+    if (known) return known;
+    const folder = new Folder(openBeneath(this.#root.path, relative));
+    this.#open.set(relative, folder);
+    const [oldest] = this.#open.keys();
+    if (this.#open.size > mostOpen && oldest !== undefined) {
+      this.#open.get(oldest)?.close();
+      this.#open.delete(oldest);
+    }
+    return folder;
+  }
+
+  #forget(): void {
+    for (const folder of this.#open.values()) folder.close();
+    this.#open.clear();
   }
 
   /** The components of a name in the archive; none for the root itself. */
@@ -33,12 +69,28 @@ export class LayerRoot {
     return parts;
   }
 
+  /** For functions that take a path and do not follow links. */
   absolute(relative: string): string {
-    return join(this.path, relative);
+    if (relative === "") return `${this.#root.path}/.`;
+    const { parent, name } = this.at(relative);
+    return parent.at(name);
   }
 
   look(relative: string): Stats | undefined {
-    return lstatSync(this.absolute(relative), { throwIfNoEntry: false });
+    try {
+      const { parent, name } = this.at(relative);
+      return parent.look(name);
+    } catch (error) {
+      if (isFault(error, "not-found")) return undefined;
+      throw error;
+    }
+  }
+
+  /** Of anything but a link. */
+  setMode(relative: string, mode: number): void {
+    if (relative === "") return this.#root.setOwnMode(mode);
+    const { parent, name } = this.at(relative);
+    parent.setMode(name, mode);
   }
 
   /** The real place of the folder made of these components, made where it is missing. */
@@ -57,7 +109,8 @@ export class LayerRoot {
       if (!this.#folders.has(next)) {
         const found = this.look(next);
         if (found?.isSymbolicLink()) {
-          const target = readlinkSync(this.absolute(next));
+          const { parent, name: link } = this.at(next);
+          const target = parent.linkTarget(link) ?? "";
           if (target.startsWith("/")) throw escape(name, `"${next}" on its way is a link to "${target}"`);
           if (++links > maxLinks) throw escape(name, "the links on its way go in circles");
           queue.unshift(...target.split("/").filter((piece) => piece !== "" && piece !== "."));
@@ -66,7 +119,10 @@ export class LayerRoot {
         if (found && !found.isDirectory()) throw escape(name, `"${next}" on its way is not a folder`);
         if (!found) {
           if (!make) throw escape(name, `"${next}" does not exist in this layer`);
-          mkdirSync(this.absolute(next), { mode: 0o755 });
+          const { parent, name: missing } = this.at(next);
+          const made = parent.makeFolder(missing);
+          made.setOwnMode(0o755);
+          made.close();
           this.implied.add(next);
         }
         this.#folders.add(next);
@@ -78,29 +134,35 @@ export class LayerRoot {
 
   /** Makes room at the path: whatever stood there is gone. */
   async clear(relative: string, before: Stats): Promise<void> {
-    if (!before.isDirectory()) return unlinkSync(this.absolute(relative));
-    await rm(this.absolute(relative), { recursive: true, force: true });
+    const { parent, name } = this.at(relative);
+    if (!before.isDirectory()) return parent.removeFile(name);
+    await removeEntry(parent, name);
+    this.#forget();
     // Everything is looked at anew: finding what lay below in a large set, again and again, would be a way to keep us busy.
     this.#folders = new Set([""]);
   }
 
   /** Folders that no entry spoke of and that are still there. */
   impliedFolders(): string[] {
-    return [...this.implied].filter((folder) => realFolder(this.path, folder));
+    return [...this.implied].filter((path) => {
+      const folder = realFolder(this.path, path);
+      folder?.close();
+      return folder !== undefined;
+    });
   }
 }
 
-/** The folder below a root, if every component on the way is a folder itself and none a link; undefined otherwise. */
-export function realFolder(root: string, relative: string): Stats | undefined {
-  let at = root;
-  let found = lstatSync(root);
-  for (const part of relative.split("/").filter(Boolean)) {
-    at = join(at, part);
-    const next = lstatSync(at, { throwIfNoEntry: false });
-    if (!next?.isDirectory()) return undefined;
-    found = next;
+/** The folder below a root, open, if every component on the way is a folder itself and none a link; undefined otherwise. */
+export function realFolder(root: string, relative: string): Folder | undefined {
+  try {
+    const found = new Folder(openBeneath(root, relative));
+    if (found.stats().isDirectory()) return found;
+    found.close();
+    return undefined;
+  } catch (error) {
+    if (isFault(error, "not-found") || isFault(error, "forbidden")) return undefined;
+    throw error;
   }
-  return found;
 }
 
 export function escape(name: string, why: string): Fault {

@@ -1,11 +1,12 @@
 // Unpacked layers by diff id, shared by all images. A layer with a record is whole; one without is left over and swept.
 
 import { createHash } from "node:crypto";
-import { chmodSync, existsSync, lchownSync, mkdirSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { rename, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Call } from "../../../plugins/kit/call.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
+import { removeTree } from "../../../plugins/kit/safe-files/remove-tree.ts";
 import { libc } from "../kernel/libc.ts";
 import { flushState, readStates, writeState } from "../state-file.ts";
 import { decompress } from "./decompress.ts";
@@ -98,7 +99,7 @@ export class LayerStore {
       const got = `sha256:${hash.digest("hex")}`;
       if (got !== diffId) throw new Fault("invalid", `Cannot accept image layer ${diffId}: unpacked it is ${got}`);
       if (this.#options.durable) await libc.syncfsAsync(temporary);
-      await rm(this.path(diffId), { recursive: true, force: true });
+      await removeTree(this.path(diffId));
       await rename(temporary, this.path(diffId));
       const record: LayerRecord = { diffId, ...unpacked };
       const path = join(this.#records, `${diffId.slice(7)}.json`);
@@ -106,7 +107,7 @@ export class LayerStore {
       else writeState(path, record);
       this.#layers.set(diffId, record);
     } catch (error) {
-      await rm(temporary, { recursive: true, force: true });
+      await removeTree(temporary);
       throw error;
     }
   }
@@ -115,14 +116,17 @@ export class LayerStore {
   adoptImplied(diffIds: readonly string[]): void {
     for (const [index, diffId] of diffIds.entries()) {
       for (const folder of this.#layers.get(diffId)?.implied ?? []) {
-        if (!realFolder(this.path(diffId), folder)) continue;
+        const own = realFolder(this.path(diffId), folder);
+        if (!own) continue;
         for (const below of diffIds.slice(0, index).reverse()) {
           const found = realFolder(this.path(below), folder);
           if (!found) continue;
-          lchownSync(join(this.path(diffId), folder), found.uid, found.gid);
-          chmodSync(join(this.path(diffId), folder), found.mode & 0o7777);
+          const { uid, gid, mode } = found.stats();
+          found.close();
+          own.own({ uid, gid, mode: mode & 0o7777 });
           break;
         }
+        own.close();
       }
     }
   }
@@ -138,7 +142,7 @@ export class LayerStore {
     for (const name of readdirSync(this.#folders)) {
       const isOurs = name.startsWith(`.${process.pid}-`) && this.#unpacking.size > 0;
       if (isOurs || kept.has(join(this.#folders, name))) continue;
-      await rm(join(this.#folders, name), { recursive: true, force: true });
+      await removeTree(join(this.#folders, name));
     }
   }
 }

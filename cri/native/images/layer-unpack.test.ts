@@ -4,6 +4,7 @@ import { join } from "node:path";
 import t from "tap";
 import { uninterrupted } from "../../../plugins/kit/call.ts";
 import { type TestEntry, tarOf } from "../../../test/harness/image-builder.ts";
+import { startSwapper } from "../../../test/harness/racer.ts";
 import { libc } from "../kernel/libc.ts";
 import { unpackLayer } from "./layer-unpack.ts";
 
@@ -257,4 +258,23 @@ t.test("unpackLayer() refuses whiteouts of no name", needsRoot, async (t) => {
     const { result } = await unpack(t, [{ name }]);
     await t.rejects(result, { code: "invalid" }, name);
   }
+});
+
+t.test("unpackLayer() makes nothing outside, whoever swaps folders for links", async (t) => {
+  const outer = mkdtempSync(join(tmpdir(), "skiff-unpack-"));
+  t.teardown(() => rmSync(outer, { recursive: true, force: true }));
+  const outside = join(outer, "outside");
+  mkdirSync(outside, { mode: 0o700 });
+  const files: TestEntry[] = Array.from({ length: 400 }, (_, at) => ({ name: `a/b/f${at}`, content: "x" }));
+  for (let round = 0; round < 5; round++) {
+    const into = join(outer, `layer-${round}`);
+    mkdirSync(join(into, "a/b"), { recursive: true });
+    const stop = await startSwapper(t, join(into, "a/b"), outside);
+    const folders: TestEntry[] = ["a", "a/b"].map((name) => ({ name, type: "5", mode: 0o755 }));
+    // It may fail when it meets the link.
+    await unpackLayer(pieces(tarOf([...folders, ...files])), into, limits, uninterrupted).catch(() => {});
+    await stop();
+  }
+  t.same(readdirSync(outside), []);
+  t.equal(lstatSync(outside).mode & 0o777, 0o700);
 });

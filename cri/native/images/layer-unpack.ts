@@ -2,8 +2,9 @@
 // and attributes. Bounded in entries and bytes; refuses whatever would reach outside or harm the host.
 
 import {
-  chmodSync,
   closeSync,
+  fchmodSync,
+  fchownSync,
   linkSync,
   lchownSync,
   lutimesSync,
@@ -49,6 +50,19 @@ export async function unpackLayer(
   call: Call,
 ): Promise<UnpackedLayer> {
   const root = new LayerRoot(into);
+  try {
+    return await unpackInto(root, tar, limits, call);
+  } finally {
+    root.close();
+  }
+}
+
+async function unpackInto(
+  root: LayerRoot,
+  tar: AsyncIterable<Uint8Array>,
+  limits: UnpackLimits,
+  call: Call,
+): Promise<UnpackedLayer> {
   const folderTimes = new Map<string, number>();
   let entries = 0;
   let bytes = 0;
@@ -66,7 +80,9 @@ export async function unpackLayer(
   }
   for (const [folder, mtime] of [...folderTimes].reverse()) {
     // It may have been replaced since, by a link that leads elsewhere.
-    if (realFolder(root.path, folder)) lutimesSync(root.absolute(folder), mtime, mtime);
+    const found = realFolder(root.path, folder);
+    if (found) lutimesSync(`${found.path}/.`, mtime, mtime);
+    found?.close();
   }
   return { entries, bytes, implied: root.impliedFolders() };
 }
@@ -164,6 +180,8 @@ async function writeContent(path: string, entry: TarEntry): Promise<void> {
     const file = await open(path, flags, 0o600);
     try {
       for await (const chunk of entry.content) await file.writeFile(chunk);
+      await file.chown(entry.uid, entry.gid);
+      await file.chmod(entry.mode);
     } finally {
       await file.close();
     }
@@ -176,6 +194,8 @@ async function writeContent(path: string, entry: TarEntry): Promise<void> {
     for (const chunk of chunks) {
       for (let done = 0; done < chunk.length; ) done += writeSync(file, chunk, done);
     }
+    fchownSync(file, entry.uid, entry.gid);
+    fchmodSync(file, entry.mode);
   } finally {
     closeSync(file);
   }
@@ -184,8 +204,11 @@ async function writeContent(path: string, entry: TarEntry): Promise<void> {
 /** Owner before mode, because a change of owner clears setuid; attributes after both; times last. */
 function adopt(root: LayerRoot, at: string, entry: TarEntry, folderTimes: Map<string, number>): void {
   const path = root.absolute(at);
-  lchownSync(path, entry.uid, entry.gid);
-  if (entry.type !== "symlink") chmodSync(path, entry.mode);
+  // A file has both since it was written.
+  if (entry.type !== "file") {
+    lchownSync(path, entry.uid, entry.gid);
+    if (entry.type !== "symlink") root.setMode(at, entry.mode);
+  }
   for (const [name, value] of entry.xattrs) setAttribute(path, name, value);
   const mtime = Math.min(entry.mtime, latestTime);
   if (entry.type === "directory") folderTimes.set(at, mtime);

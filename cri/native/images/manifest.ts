@@ -131,7 +131,10 @@ export function parseImageConfig(bytes: Uint8Array, what: string): ImageConfig {
     const value = texts(config[key]);
     if (value) settings[key] = value;
   }
-  if (config.Labels && typeof config.Labels === "object") settings.Labels = config.Labels as Record<string, string>;
+  if (config.Labels && typeof config.Labels === "object") {
+    const labels = Object.entries(config.Labels).filter((label) => typeof label[1] === "string") as [string, string][];
+    settings.Labels = Object.fromEntries(labels);
+  }
   if (config.Volumes && typeof config.Volumes === "object") settings.Volumes = config.Volumes as Record<string, object>;
   const created = text(raw.created);
   return {

@@ -1,10 +1,10 @@
 // StopPodSandbox and RemovePodSandbox: everything a sandbox holds, let go in reverse order. Works after a restart with nothing but
 // the record, and may be called again after a failure.
 
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ContainerEventType } from "../../api/gen/runtime.js";
 import type { Call } from "../../../plugins/kit/call.ts";
+import { removeTree } from "../../../plugins/kit/safe-files/remove-tree.ts";
 import { unmount } from "../kernel/mounts.ts";
 import { releaseNamespaces } from "../kernel/namespaces.ts";
 import { killContainer, removeContainer } from "../containers/container-end.ts";
@@ -38,7 +38,7 @@ export async function removeSandbox(native: Native, id: string, call: Call): Pro
     if (container.sandboxId === record.id) await removeContainer(native, container.id, call);
   }
   if (!native.sandboxes.find(record.id)) return;
-  await rm(native.paths.sandbox(record.id), { recursive: true, force: true });
+  await removeTree(native.paths.sandbox(record.id));
   if (!record.config.linux?.cgroupParent) native.cgroups.remove(`${defaultCgroup}/${record.id}`);
   native.events.emit({ id: record.id, sandboxId: record.id, type: ContainerEventType.CONTAINER_DELETED_EVENT });
   await native.sandboxes.forget(record.id);
@@ -59,5 +59,5 @@ async function dismantle(native: Native, record: SandboxRecord, call: Call): Pro
   releaseNamespaces(native.paths.namespaces(record.id));
   const folder = native.paths.sandbox(record.id);
   unmount(join(folder, "shm"));
-  await rm(folder, { recursive: true, force: true });
+  await removeTree(folder);
 }

@@ -192,6 +192,20 @@ t.test("a peer without flow control is held by its transport, and loses nothing"
   t.ok(most <= 256 * 1024, `little is kept: ${most} bytes`);
 });
 
+t.test("a peer that pings and does not read is cut off", async (t) => {
+  const [near, far] = await socketPair(t);
+  const server = new SpdySession(far, { role: "server" });
+  near.on("error", () => {}).pause();
+  let isOver = false;
+  void server.closed.then(() => (isOver = true));
+  const pings = Buffer.concat(Array.from({ length: 1000 }, () => controlFrame(frameType.ping, 0, numbers(1))));
+  // Far more than the kernel takes between the two.
+  for (let n = 0; n < 3000 && !isOver; n++)
+    if (!near.write(pings)) await Promise.race([once(near, "drain"), server.closed]);
+  await until("the session to be over", () => isOver);
+  t.ok(isOver);
+});
+
 t.test("destroy() resets the stream at the peer, and only that", async (t) => {
   const accepted: SpdyStream[] = [];
   const { client } = await sessions(t, (stream) => accepted.push(stream));

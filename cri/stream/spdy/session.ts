@@ -36,6 +36,8 @@ interface Opening {
 
 // A peer that opens streams without end must not fill the memory with them.
 const mostStreams = 1000;
+/** Several times what all streams together write before they wait. */
+const mostFramesUnsent = 20_000;
 
 export class SpdySession implements StreamHost {
   readonly #transport: Duplex;
@@ -54,6 +56,7 @@ export class SpdySession implements StreamHost {
   #over = false;
   #isCorked = false;
   #drained: Promise<void> | undefined;
+  #framesUnsent = 0;
   readonly #transportClosed: Promise<void>;
   /** Resolves when the connection is over, with what broke it, if anything did. */
   readonly closed: Promise<Fault | undefined>;
@@ -169,11 +172,15 @@ export class SpdySession implements StreamHost {
         this.#transport.uncork();
       });
     }
-    if (this.#transport.write(bytes) || this.#drained) return;
+    const hasRoom = this.#transport.write(bytes);
+    // Data waits for room, answers to pings and refused streams do not: a peer that does not read them is cut off.
+    if (this.#drained && ++this.#framesUnsent > mostFramesUnsent) this.#transport.destroy();
+    if (hasRoom || this.#drained) return;
     this.#drained = new Promise((resolve) => {
       const done = () => {
         this.#transport.off("drain", done).off("close", done);
         this.#drained = undefined;
+        this.#framesUnsent = 0;
         resolve();
       };
       this.#transport.on("drain", done).on("close", done);
