@@ -1,10 +1,12 @@
 // `skiff agent`: a node alone.
 
 import { within } from "../../plugins/kit/call.ts";
+import { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import { systemClock } from "../../plugins/kit/clock.ts";
 import type { CommandContext } from "../../plugins/kit/command-line.ts";
 import { openInstance, tellReady, whenReady } from "../../plugins/kit/instance.ts";
 import type { Settings } from "../../plugins/kit/settings.ts";
+import { learnClusterNetwork } from "../join/cluster-network.ts";
 import { openMembership } from "./membership.ts";
 import { nodeNameFrom } from "./node-config.ts";
 import { openNode } from "./node.ts";
@@ -16,7 +18,10 @@ export async function agentCommand(settings: Settings, { log, signal }: CommandC
   const nodeName = nodeNameFrom(settings);
   const membership = await openMembership(settings, nodeName, log, systemClock, { signal });
   const { userPlugins } = instance;
-  const node = await openNode({ settings, ...membership.node, userPlugins, log, clock: systemClock });
+  const { api } = membership.node;
+  const client = api && new ApiClient({ ...api, log, clock: systemClock, userAgent: "skiff-agent" });
+  const learned = client ? await learnClusterNetwork({ settings, client, log }, { signal }) : settings;
+  const node = await openNode({ settings: learned, ...membership.node, userPlugins, log, clock: systemClock });
   const renewing = membership.run({ signal });
   if (membership.node.api) await whenReady(node.agent, systemClock, signal);
   await tellReady({ node: nodeName, runtime: node.runtimeName, startedAt }, "", signal);

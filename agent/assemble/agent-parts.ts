@@ -104,6 +104,7 @@ export async function openParts(base: AgentBase, options: AgentOptions) {
     end: (uid, verdict, graceSeconds) => workers.end(uid, verdict, graceSeconds),
     isReleased: (uid) => workers.get(uid)?.isReleased ?? true,
     onNews: () => nodes.wake(),
+    onOrphansKilled: (processes) => meters.orphanedProcesses.add({}, processes),
     onEvicted: (signal) => meters.evictions.add({ eviction_signal: signal }),
   });
   const nodes = new NodeManager({
@@ -133,7 +134,7 @@ export async function openParts(base: AgentBase, options: AgentOptions) {
   const { credentialProviderConfig: configPath, credentialProviderDir: binDir } = config;
   const providers = configPath && binDir ? await credentialProviders({ configPath, binDir, clock, log }) : [];
   const wake = (uid: string) => workers.wake(uid);
-  const pleg = new Pleg({ runtime, clock, log, meters, onChange: wake });
+  const pleg = new Pleg({ runtime, podsDir: dirs.pods, clock, log, meters, onChange: wake });
   const mirrors = client && new MirrorPods({ client, clock, log, node: () => nodes.node() });
   const mirrorOf = (pod: AgentPod) => mirrors?.mirrorOf(pod);
   const statuses = new StatusManager({ client, clock, log, mirrorOf });

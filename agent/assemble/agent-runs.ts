@@ -144,7 +144,7 @@ function runApi(
   start: Start,
 ): void {
   const { config, clock, log, dirs, remembered, checkpoint } = base;
-  const { nodes, statuses, mirrors, services } = parts;
+  const { nodes, statuses, mirrors, services, drivers } = parts;
   const call: Call = base.stop;
   const localPaths = new LocalPathVolumes({ root: dirs.localPath, client, nodeName: config.nodeName, log });
   const followed = {
@@ -157,9 +157,11 @@ function runApi(
     mirrors,
     onNode: (node: Node) => {
       nodes.seen(node);
+      drivers.seen(node);
       void localPaths.seen(node, call);
       onNode?.(node);
     },
+    onNodeDeleted: (node: Node) => nodes.deleted(node),
     remembered: remembered.pods,
     checkpoint,
   };

@@ -92,7 +92,7 @@ async function bootstrapped(
 function membershipOf(settings: Settings, member: Joined, server: string | undefined, nodeName: string): Membership {
   return {
     node: {
-      api: { fetch: member.fetch, ...(server ? { server } : {}) },
+      api: { fetch: member.fetch, daemons: member.daemons, ...(server ? { server } : {}) },
       identity: {
         clientCa: member.ca,
         serving: () => member.serving(),
@@ -123,10 +123,10 @@ async function byKubeconfig(
 ): Promise<Membership> {
   const dataDir = String(settings["data-dir"]);
   const member = await joinByKubeconfig({ path, nodeName, dataDir, clock, log }, call);
-  const { fetch, server, ca } = member;
+  const { fetch, server, ca, daemons } = member;
   return {
     node: {
-      api: { fetch, server },
+      api: { fetch, server, ...(daemons ? { daemons } : {}) },
       identity: { clientCa: ca, serving: () => member.serving(), onRenewed: (then) => member.onServing(then) },
     },
     run: (runCall) => member.run(namesOf(settings, nodeName), runCall),

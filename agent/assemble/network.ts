@@ -11,6 +11,8 @@ import type { Fetch } from "../../plugins/kit/fetch.ts";
 import { hookKind, type PodHook } from "../../plugins/kit/hook.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import { networkProblems } from "../../plugins/kit/net/preflight.ts";
+import { daemonReading, type NodeDaemon } from "../../plugins/kit/node-daemon.ts";
+import type { ResourceRef } from "../../plugins/kit/objects/resources.ts";
 import { nodeContextKind, openNodeContext } from "../../plugins/kit/node-context.ts";
 import type { AnyPlugin } from "../../plugins/kit/plugin.ts";
 import { nodeSubject } from "../pods/recorder.ts";
@@ -22,7 +24,11 @@ export interface NetworkServices {
   readonly clusterDns: readonly string[];
   readonly clusterDomain: string;
   readonly tellPodMtu?: (mtu: number) => void;
-  readonly api: { readonly fetch: Fetch; readonly server?: string };
+  readonly api: {
+    readonly fetch: Fetch;
+    readonly server?: string;
+    readonly daemons?: Readonly<Record<NodeDaemon, Fetch>>;
+  };
   readonly log: Log;
   readonly clock: Clock;
 }
@@ -41,7 +47,7 @@ function tellProblems(nodeName: string, recorder: EventRecorder, log: Log, call:
   );
 }
 
-export function networkPlugins({ api, ...facts }: NetworkServices): AnyPlugin[] {
+export function networkPlugins({ api: { daemons, ...api }, ...facts }: NetworkServices): AnyPlugin[] {
   const context: AnyPlugin = {
     kind: nodeContextKind,
     name: "agent",
@@ -50,10 +56,15 @@ export function networkPlugins({ api, ...facts }: NetworkServices): AnyPlugin[] 
       host.onClose(() => stop.abort());
       const { nodeName, log, clock } = facts;
       const client = new ApiClient({ ...api, log, clock, userAgent: "skiff-network" });
+      const clientFor = (ref: ResourceRef) => {
+        const daemon = daemonReading(ref);
+        if (!daemon || !daemons) return client;
+        return new ApiClient({ ...api, fetch: daemons[daemon], log, clock, userAgent: `skiff-${daemon}` });
+      };
       const recorder = new EventRecorder({ client, component: "skiff-network", host: nodeName, clock, log });
       host.onClose(() => recorder.close());
       tellProblems(nodeName, recorder, log, { signal: stop.signal });
-      return openNodeContext({ ...facts, client }, { signal: stop.signal });
+      return openNodeContext({ ...facts, client, clientFor }, { signal: stop.signal });
     },
   };
   return [context, connectedHook, ...networkDaemons] as AnyPlugin[];

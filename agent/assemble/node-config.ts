@@ -3,12 +3,15 @@
 
 import { hostname } from "node:os";
 import { Fault } from "../../plugins/kit/fault.ts";
+import { hostCidr } from "../../plugins/kit/net/address.ts";
+import { clusterNetworkFrom } from "../../plugins/kit/net/cluster-network.ts";
 import type { Taint } from "../../plugins/kit/objects/types.ts";
 import type { Settings } from "../../plugins/kit/settings.ts";
 import type { AgentConfig } from "../config/agent-config.ts";
 
 export function nodeConfigFrom(settings: Settings): Partial<AgentConfig> & Pick<AgentConfig, "dataDir"> {
   const text = (name: string) => (settings[name] === undefined ? undefined : String(settings[name]));
+  const { clusterDns, clusterDomain } = clusterNetworkFrom(settings);
   const list = (name: string) => (settings[name] as readonly string[] | undefined) ?? [];
   return {
     nodeName: nodeNameFrom(settings),
@@ -17,8 +20,8 @@ export function nodeConfigFrom(settings: Settings): Partial<AgentConfig> & Pick<
     registerNode: settings["register-node"] !== false,
     nodeLabels: Object.fromEntries(list("node-label").map(parseLabel)),
     nodeTaints: list("node-taint").map(parseTaint),
-    clusterDns: (text("cluster-dns") ?? "").split(",").filter((ip) => ip !== ""),
-    clusterDomain: text("cluster-domain") ?? "cluster.local",
+    clusterDns,
+    clusterDomain,
     manifestDir: text("manifest-dir"),
     manifestUrl: text("manifest-url"),
     maxPods: Number(settings["max-pods"] ?? 110),
@@ -26,6 +29,12 @@ export function nodeConfigFrom(settings: Settings): Partial<AgentConfig> & Pick<
     readOnlyPort: Number(settings["read-only-port"] ?? 0),
     healthzPort: Number(settings["healthz-port"] ?? 0),
   };
+}
+
+/** What only one agent on a host may route. */
+export function ownNetworks(settings: Settings): string[] {
+  const { clusterCidrs, serviceCidrs, clusterDns } = clusterNetworkFrom(settings);
+  return [...clusterCidrs, ...serviceCidrs, ...clusterDns.map(hostCidr)];
 }
 
 export function nodeNameFrom(settings: Settings): string {

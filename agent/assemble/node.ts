@@ -10,9 +10,10 @@ import { daemonKind } from "../../plugins/kit/daemon.ts";
 import { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import type { Fetch } from "../../plugins/kit/fetch.ts";
 import type { Log } from "../../plugins/kit/log.ts";
+import type { NodeDaemon } from "../../plugins/kit/node-daemon.ts";
 import type { Node } from "../../plugins/kit/objects/types.ts";
-import { hostCidr } from "../../plugins/kit/net/address.ts";
 import { claimNetworks } from "../../plugins/kit/net/claim.ts";
+import { clusterNetworkFrom } from "../../plugins/kit/net/cluster-network.ts";
 import { parseCertificate } from "../../plugins/kit/x509/certificate.ts";
 import { projectFolder } from "../../plugins/kit/platform/project.ts";
 import type { AnyPlugin } from "../../plugins/kit/plugin.ts";
@@ -32,7 +33,7 @@ import { openLogind } from "../systemd/logind.ts";
 import { delayFile, dropDelay, raiseDelay } from "../systemd/logind-delay.ts";
 import { systemdManager } from "../../plugins/kit/systemd/manager.ts";
 import { networkPlugins, removeNetworkServices } from "./network.ts";
-import { nodeConfigFrom } from "./node-config.ts";
+import { nodeConfigFrom, ownNetworks } from "./node-config.ts";
 import { endContainers, ownSandboxes } from "./own-pods.ts";
 import { instancePaths } from "./paths.ts";
 import { openRuntime } from "./runtime.ts";
@@ -53,6 +54,8 @@ export interface NodeOptions {
     readonly server?: string;
     /** In the name of a user whom this node has admitted; only where the control plane is in this process. */
     readonly fetchAs?: (user: UserInfo) => Fetch;
+    /** With the identities of the network daemons; without them these ask as the node does. */
+    readonly daemons?: Readonly<Record<NodeDaemon, Fetch>>;
   };
   /** With which certificate the kubelet's API is served; without one it is not. */
   readonly identity?: KubeletIdentity;
@@ -82,11 +85,9 @@ export async function openNode(options: NodeOptions): Promise<RunningNode> {
   const basics = nodeConfigFrom(settings);
   const paths = instancePaths(basics.dataDir);
   const config = agentConfig({ ...basics, ...tuningFrom(settings, paths.id ? `skiff-${paths.id}` : "skiff") });
-  const clusterCidrs = String(settings["cluster-cidr"] ?? "")
-    .split(",")
-    .filter((cidr) => cidr !== "");
+  const { clusterCidrs } = clusterNetworkFrom(settings);
   // Before anything of the host is touched: a second agent with the same networks would break the first.
-  const claim = options.api && claimNetworks([...clusterCidrs, ...config.clusterDns.map(hostCidr)]);
+  const claim = options.api && claimNetworks(ownNetworks(settings));
   const { userPlugins = [] } = options;
   const pluginSettings = { ...settingsByFlag(settings), ...(settings["plugin-settings"] as object | undefined) };
   const { runtime, name, networkDir, networkPrograms, importArchive } = await openRuntime(String(settings.runtime), {
@@ -170,6 +171,8 @@ export async function openNode(options: NodeOptions): Promise<RunningNode> {
       state: (container) => stats.page(container),
       ...(options.api?.fetchAs ? { fetchAs: options.api.fetchAs } : {}),
       port: Number(settings["ui-port"] ?? 0),
+      tokenFile: join(config.dataDir, "agent", "ui-token"),
+      dataDir: config.dataDir,
     },
     identity: options.identity,
     client: options.api && new ApiClient({ ...options.api, log, clock, userAgent: "skiff-agent" }),

@@ -9,6 +9,7 @@ import type { Clock } from "../../plugins/kit/clock.ts";
 import { daemonKind } from "../../plugins/kit/daemon.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import type { Log } from "../../plugins/kit/log.ts";
+import { type ClusterNetwork, clusterNetworkFrom } from "../../plugins/kit/net/cluster-network.ts";
 import { mountsBelow, unmount } from "../../plugins/kit/platform/mount.ts";
 import { killTree } from "../../plugins/kit/platform/processes.ts";
 import { openPlugins } from "../../plugins/kit/registry.ts";
@@ -19,10 +20,11 @@ import { openCgroupFiles } from "../resources/cgroup-files.ts";
 import { cgroupfsDriver } from "../resources/cgroupfs-driver.ts";
 import { systemdDriver } from "../resources/systemd-driver.ts";
 import { delayFile, dropDelay } from "../systemd/logind-delay.ts";
+import { rememberedNetwork } from "../join/cluster-network.ts";
 import { systemdManager } from "../../plugins/kit/systemd/manager.ts";
 import { monitorsBelow } from "./monitors.ts";
 import { networkPlugins, removeNetworkServices } from "./network.ts";
-import { nodeConfigFrom } from "./node-config.ts";
+import { nodeNameFrom } from "./node-config.ts";
 import { ownSandboxes } from "./own-pods.ts";
 import { type InstancePaths, instancePaths } from "./paths.ts";
 import { openRuntime } from "./runtime.ts";
@@ -75,15 +77,23 @@ function killMonitors({ runDir }: InstancePaths, say: (line: string) => void): v
   }
 }
 
+/** Flags that no start would take have made nothing. */
+function networkOf(settings: Settings): ClusterNetwork {
+  try {
+    return clusterNetworkFrom(settings);
+  } catch {
+    return { clusterCidrs: [], serviceCidrs: [], clusterDns: [], clusterDomain: "" };
+  }
+}
+
 async function removeNetworking(
   { settings, log, clock }: RemovalParts,
   paths: InstancePaths,
   call: Call,
 ): Promise<void> {
-  const { nodeName = "", clusterDns = [], clusterDomain = "" } = nodeConfigFrom(settings);
-  const clusterCidrs = String(settings["cluster-cidr"] ?? "")
-    .split(",")
-    .filter((cidr) => cidr !== "");
+  const learned = rememberedNetwork(paths.dataDir);
+  const { clusterCidrs, clusterDns, clusterDomain } = learned ?? networkOf(settings);
+  const nodeName = nodeNameFrom(settings);
   // Daemons remove what they made knowing nothing but the host; no API server is there to be asked.
   const api = {
     fetch: () => Promise.reject(new Fault("unavailable", "There is no API server while Skiff is removed")),

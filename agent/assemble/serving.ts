@@ -1,9 +1,11 @@
 // What a node listens on: the kubelet's API with the certificate that it was given, and health on loopback.
 
+import { rmSync } from "node:fs";
 import { hostname } from "node:os";
 import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Log } from "../../plugins/kit/log.ts";
+import { removePagePort, writePagePort } from "../../plugins/kit/platform/page-port.ts";
 import { onAddressChange } from "../node/addresses.ts";
 import type { AgentView } from "../server/contract.ts";
 import type { MoreRoutes } from "../server/routes.ts";
@@ -12,6 +14,7 @@ import { openReadOnlyServer } from "../server/read-only.ts";
 import { openHealthServer, openKubeletServer } from "../server/server.ts";
 import type { CertificateRenewals } from "../stats/agent-metrics.ts";
 import type { AgentMeters } from "../stats/agent-meters.ts";
+import { LocalToken } from "../server/ui/local-token.ts";
 import { openPageServer } from "../server/ui/page-server.ts";
 import { pageRoutes, type PageOptions } from "../server/ui/routes.ts";
 
@@ -43,7 +46,8 @@ export interface NodeServersOptions {
   readonly meters?: AgentMeters;
   /** Stats and metrics. */
   readonly more?: MoreRoutes;
-  readonly page?: PageOptions & { readonly port: number };
+  /** `tokenFile` is where a node without an API server puts the page's token; the port is recorded below the data dir. */
+  readonly page?: PageOptions & { readonly port: number; readonly tokenFile: string; readonly dataDir: string };
   /** Answers who may; without an API server nobody may. */
   readonly client: ApiClient | undefined;
   /** The node's own, asked again: they may change. */
@@ -65,6 +69,7 @@ export async function openNodeServers(options: NodeServersOptions): Promise<Node
   const open: { close(): Promise<void> }[] = [];
   const page = options.page && pageRoutes(view, options.page, clock);
   const close = async () => {
+    if (options.page) removePagePort(options.page.dataDir);
     await Promise.all(open.map((server) => server.close()));
   };
   try {
@@ -74,7 +79,11 @@ export async function openNodeServers(options: NodeServersOptions): Promise<Node
       open.push(await openReadOnlyServer({ view, listen, clock, ...(options.more ? { more: options.more } : {}) }));
     }
     if (page && options.page && options.page.port > 0) {
-      const access = client && new Access({ nodeName: view.nodeName, client, clock });
+      const access = client
+        ? new Access({ nodeName: view.nodeName, client, clock })
+        : await LocalToken.create(options.page.tokenFile);
+      // Left from the time before the node joined a cluster, it would open nothing.
+      if (client) rmSync(options.page.tokenFile, { force: true });
       const more = options.more ? { more: options.more } : {};
       const own = { view, routes: page, access, port: options.page.port, log: log.child({ part: "page" }), ...more };
       // A second node on one machine does without: the page is a convenience.
@@ -82,7 +91,10 @@ export async function openNodeServers(options: NodeServersOptions): Promise<Node
         log.warn({ err: error, port: own.port }, "the page is not served on its own port");
         return undefined;
       });
-      if (server) open.push(server);
+      if (server) {
+        open.push(server);
+        await writePagePort(options.page.dataDir, server.port);
+      }
     }
     if (identity && client) {
       const { addresses } = options;

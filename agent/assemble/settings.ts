@@ -62,13 +62,17 @@ export const agentSettings: Setting[] = [
     default: "auto",
     help: "auto, containerd, docker, native or unix:///path.sock",
   },
-  { name: "cluster-dns", type: "text", value: "ip", default: "10.43.0.10", help: "address of the cluster's DNS" },
+  {
+    name: "cluster-dns",
+    type: "text",
+    value: "ip",
+    help: "address of the cluster's DNS (default: the tenth of --service-cidr; a node that joins: the server's)",
+  },
   {
     name: "cluster-domain",
     type: "text",
     value: "name",
-    default: "cluster.local",
-    help: "domain of the cluster's DNS",
+    help: "domain of the cluster's DNS (default: cluster.local; a node that joins: the server's)",
   },
   { name: "manifest-dir", type: "text", value: "path", help: "run the static pods in this folder" },
   { name: "manifest-url", type: "text", value: "url", help: "run the static pods found at this address" },
@@ -98,8 +102,13 @@ export const joinSettings: Setting[] = [
     name: "cluster-cidr",
     type: "text",
     value: "cidr",
-    default: "10.42.0.0/16",
-    help: "addresses of pods, as on the server",
+    help: "addresses of pods; two with a comma between for both families (default: 10.42.0.0/16; a node that joins: the server's)",
+  },
+  {
+    name: "service-cidr",
+    type: "text",
+    value: "cidr",
+    help: "addresses of services; two with a comma between for both families (default: 10.43.0.0/16; a node that joins: the server's)",
   },
 ];
 

@@ -9,6 +9,7 @@ import type { Log } from "../../plugins/kit/log.ts";
 import { claimDataDir } from "../../plugins/kit/platform/data-dir.ts";
 import { run } from "../../plugins/kit/platform/process.ts";
 import { openCgroupFiles } from "../resources/cgroup-files.ts";
+import { confirm } from "./confirm.ts";
 import { instancePaths } from "./paths.ts";
 import { type RemovalParts, removeNode } from "./remove-node.ts";
 
@@ -29,6 +30,10 @@ export async function uninstallCommand(parts: RemovalParts, root: string, call: 
       if (exists(path)) say(`would remove: ${path}`);
     return;
   }
+  if (existsSync(dataDir)) {
+    requireInstance(dataDir);
+    if (!keepsData && settings["yes"] !== true) await requireConsent(dataDir, call);
+  }
   if (program.unit && existsSync(program.unit) && root === "") {
     say("stopping the service");
     await run("systemctl", ["disable", "--now", "skiff.service"], { timeoutMs: stopMs }, call);
@@ -48,9 +53,27 @@ export async function uninstallCommand(parts: RemovalParts, root: string, call: 
   say("done");
 }
 
-async function removeInstance(parts: RemovalParts, dataDir: string, keepsData: boolean, call: Call): Promise<void> {
+function requireInstance(dataDir: string): void {
   if (!traces.some((name) => existsSync(join(dataDir, name))) || dirname(dataDir) === dataDir)
     throw new Fault("invalid", `Cannot remove ${dataDir}: no Skiff ever ran on it; is --data-dir right?`);
+}
+
+async function requireConsent(dataDir: string, call: Call): Promise<void> {
+  const store = existsSync(join(dataDir, "store")) ? "the cluster's store, " : "";
+  const folder = join(dataDir, "local-path");
+  const volumes = existsSync(folder) ? readdirSync(folder).length : 0;
+  const local = volumes === 0 ? "" : `${volumes} local ${volumes === 1 ? "volume" : "volumes"} with their data, `;
+  const what = `everything in ${dataDir}: ${store}${local}images and certificates`;
+  const answer = await confirm(`This deletes ${what}. --keep-data would keep it. Delete it? [y/N] `, call);
+  if (answer === undefined)
+    throw new Fault(
+      "invalid",
+      `Cannot ask before deleting ${what}: standard input is no terminal; give --yes to delete it, or --keep-data to keep it`,
+    );
+  if (!answer) throw new Fault("conflict", `Nothing was removed: deleting ${dataDir} was not confirmed`);
+}
+
+async function removeInstance(parts: RemovalParts, dataDir: string, keepsData: boolean, call: Call): Promise<void> {
   const lock = await claimDataDir(dataDir);
   try {
     await removeNode(parts, call);
@@ -96,7 +119,7 @@ function installedProgram(root: string, isInstanceOnly: boolean) {
     files: (keepsData: boolean) => [
       unit,
       ...(isOurLink ? [link] : []),
-      ...(keepsData ? [] : [at("etc/skiff/config.yaml")]),
+      ...(keepsData ? [] : [at("etc/skiff/config.yaml"), at("etc/skiff/release.pub")]),
       ...(isOurProgram ? [program] : []),
     ],
   };

@@ -58,6 +58,11 @@ export function podLogDir(logsDir: string, pod: { namespace: string; name: strin
   return join(logsDir, `${pod.namespace}_${pod.name}_${pod.uid}`);
 }
 
+/** Where the agent makes the files that take a container's termination messages. */
+export function messageDir(podsDir: string, podUid: string, containerName: string): string {
+  return join(podsDir, podUid, "containers", containerName);
+}
+
 export function uidOfLogDir(name: string): string {
   return name.slice(name.lastIndexOf("_") + 1);
 }

@@ -8,6 +8,7 @@ import type { Clock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import { runChecked } from "../../plugins/kit/platform/process.ts";
+import { requireTrustedFile } from "../../plugins/kit/platform/trusted-file.ts";
 import { durationOf } from "../config/eviction-thresholds.ts";
 import { readYaml } from "../../plugins/kit/yaml.ts";
 import { type Credential, entriesOf, fits, matching } from "./credentials.ts";
@@ -38,6 +39,7 @@ export async function credentialProviders(options: {
   clock: Clock;
   log: Log;
 }): Promise<CredentialSource[]> {
+  requireTrustedFile(options.configPath, "Cannot use the credential providers");
   const content = readYaml(await readFile(options.configPath, "utf8"), options.configPath);
   const { providers } = (content ?? {}) as { providers?: Provider[] };
   if (!Array.isArray(providers))
@@ -86,6 +88,7 @@ class ProviderProgram implements CredentialSource {
   async #ask(image: ImageReference, call: Call): Promise<readonly Credential[]> {
     const { apiVersion = "credentialprovider.kubelet.k8s.io/v1", args = [], env = [] } = this.#provider;
     const input = JSON.stringify({ kind: "CredentialProviderRequest", apiVersion, image: repositoryOf(image) });
+    requireTrustedFile(this.#program, `Cannot run credential provider "${this.#provider.name}"`);
     const environment = { ...(process.env as Record<string, string>) };
     for (const { name, value } of env) environment[name] = value;
     const output = await runChecked(this.#program, args, { input, env: environment, timeoutMs: longestRunMs }, call);

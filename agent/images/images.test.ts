@@ -227,6 +227,18 @@ t.test("credentialProviders() asks a program and keeps its answer", async (t) =>
     kind: "CredentialProviderRequest",
     image: "reg.io/app",
   });
+  chmodSync(join(dir, "prov"), 0o777);
+  t.same(
+    await source?.credentials(parseImage("reg.io/app:1"), uninterrupted),
+    [{ username: "u", password: "p" }],
+    "kept",
+  );
+  const paths = { configPath: join(dir, "config.yaml"), binDir: dir };
+  const [again] = await credentialProviders({ ...paths, clock: systemClock, log: noLog });
+  t.same(await again?.credentials(parseImage("reg.io/app:1"), uninterrupted), []);
+  t.equal(readFileSync(join(dir, "count"), "utf8"), "x\n", "a program that others can write is not run");
+  chmodSync(join(dir, "config.yaml"), 0o666);
+  await t.rejects(credentialProviders({ ...paths, clock: systemClock, log: noLog }), { code: "forbidden" });
   writeFileSync(join(dir, "bad.yaml"), "providers: [{ name: a/b }]\n");
   await t.rejects(
     credentialProviders({ configPath: join(dir, "bad.yaml"), binDir: dir, clock: systemClock, log: noLog }),

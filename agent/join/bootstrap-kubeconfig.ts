@@ -41,9 +41,10 @@ export async function joinByBootstrap(options: BootstrapOptions, call: Call): Pr
     own.close();
     server = own.server;
   } else {
-    ({ client, ca, server } = await bootstrap(options, call));
+    ({ client, ca, server } = await bootstrap(options, await credentials.joiningKey(), call));
     await credentials.keepCa(ca);
     await credentials.keep("client", client);
+    credentials.forgetJoiningKey();
     await writeFileAtomic(kubeconfigPath, kubeconfigOf(server, pki, nodeName), { mode: 0o600 });
     log.info({ node: nodeName, server, kubeconfig: kubeconfigPath }, "joined the cluster");
   }
@@ -51,7 +52,11 @@ export async function joinByBootstrap(options: BootstrapOptions, call: Call): Pr
   return Object.assign(member, { server });
 }
 
-async function bootstrap(options: BootstrapOptions, call: Call): Promise<{ client: Pair; ca: string; server: string }> {
+async function bootstrap(
+  options: BootstrapOptions,
+  key: string,
+  call: Call,
+): Promise<{ client: Pair; ca: string; server: string }> {
   const { bootstrapPath, nodeName, clock, log } = options;
   const contact = await loadBootstrap(bootstrapPath);
   const { server } = contact;
@@ -63,13 +68,13 @@ async function bootstrap(options: BootstrapOptions, call: Call): Promise<{ clien
         `Cannot join by ${bootstrapPath}: it must name the certificate authority of ${server}`,
       );
     const api = new ApiClient({ fetch: contact.fetch, server, clock, log, userAgent: "skiff-agent" });
-    const wish = { nodeName, signer: "kubernetes.io/kube-apiserver-client-kubelet" } as const;
+    const spec = { nodeName, signer: "kubernetes.io/kube-apiserver-client-kubelet", key } as const;
     const onMade = (name: string) =>
       log.info(
         { request: name },
         "asked for the node's certificate (unless it is approved by itself: kubectl certificate approve)",
       );
-    const client = await requestCertificate(api, { ...wish, onMade }, within(approvalWithinMs, call));
+    const client = await requestCertificate(api, { ...spec, onMade }, within(approvalWithinMs, call));
     return { client, ca, server };
   } catch (error) {
     throw explain(error, options, server);

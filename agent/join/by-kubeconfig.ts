@@ -8,7 +8,9 @@ import { loadKubeconfig } from "../../plugins/kit/client/kubeconfig.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Fetch } from "../../plugins/kit/fetch.ts";
 import type { Log } from "../../plugins/kit/log.ts";
+import type { NodeDaemon } from "../../plugins/kit/node-daemon.ts";
 import { NodeCredentials, type Pair } from "./credentials.ts";
+import { daemonIdentities } from "./daemon-identity.ts";
 import { ServingCertificate, type ServingNames } from "./serving-certificate.ts";
 
 export interface KubeconfigOptions {
@@ -22,6 +24,8 @@ export interface KubeconfigOptions {
 export interface KubeconfigMember {
   readonly fetch: Fetch;
   readonly server: string;
+  /** Absent where the kubeconfig names no authority: then daemons ask with the kubeconfig's own identity. */
+  readonly daemons?: Readonly<Record<NodeDaemon, Fetch>>;
   /** Whose client certificates are believed: those of the authority that the kubeconfig names. */
   readonly ca: string;
   serving(): Pair;
@@ -39,26 +43,27 @@ export async function joinByKubeconfig(options: KubeconfigOptions, call: Call): 
   const { path, nodeName, dataDir, clock, log } = options;
   const { fetch, server, proof, close } = await loadKubeconfig(path);
   const { ca } = await proof(call);
-  const certificate = new ServingCertificate(
-    nodeName,
-    new NodeCredentials(join(dataDir, "agent", "pki"), clock),
-    clock,
-  );
+  const credentials = new NodeCredentials(join(dataDir, "agent", "pki"), clock);
+  const certificate = new ServingCertificate(nodeName, credentials, clock);
+  const identity = { nodeName, servers: [server], nodeFetch: fetch, credentials, clock, log };
+  const daemons = ca ? daemonIdentities({ ...identity, ca }) : undefined;
   return {
     fetch,
     server,
+    ...(daemons ? { daemons: daemons.fetches } : {}),
     // Without an authority nobody's certificate is believed but the node's own; bearer tokens still are.
     ca: ca ?? certificate.pair().cert,
     serving: () => certificate.pair(),
     onServing: (then) => certificate.onRenewed(then),
     async run(names, runCall) {
+      const renewing = daemons?.run(runCall);
       const api = new ApiClient({ fetch, server, clock, log, userAgent: "skiff-agent" });
       while (!runCall.signal.aborted) {
         let pauseMs = lookMs;
         try {
           await certificate.renew(api, names(), runCall);
         } catch (error) {
-          if (runCall.signal.aborted) return;
+          if (runCall.signal.aborted) break;
           pauseMs = afterFailureMs;
           log.warn(
             { err: error, node: nodeName },
@@ -67,7 +72,11 @@ export async function joinByKubeconfig(options: KubeconfigOptions, call: Call): 
         }
         await clock.sleep(pauseMs, runCall).catch(() => {});
       }
+      await renewing;
     },
-    close,
+    close() {
+      daemons?.close();
+      close();
+    },
   };
 }

@@ -1,17 +1,20 @@
 // The node's keys and certificates on disk: the cluster's CA, who the node is, and what its API is served with.
 
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../plugins/kit/clock.ts";
+import type { NodeDaemon } from "../../plugins/kit/node-daemon.ts";
 import { writeFileAtomic } from "../../plugins/kit/platform/files.ts";
-import { parseCertificate } from "../../plugins/kit/x509.ts";
+import { createKeyPair, parseCertificate } from "../../plugins/kit/x509.ts";
 
 export interface Pair {
   readonly cert: string;
   readonly key: string;
 }
 
-export type PairName = "client" | "serving";
+const joiningKeyFile = "joining.key";
+
+export type PairName = "client" | "serving" | NodeDaemon;
 
 /** A pair is one file that is replaced whole, so a kill leaves the old or the new. */
 export class NodeCredentials {
@@ -43,6 +46,24 @@ export class NodeCredentials {
 
   async keep(name: PairName, { cert, key }: Pair): Promise<void> {
     await writeFileAtomic(join(this.#dir, `${name}.pem`), `${cert.trimEnd()}\n${key.trimEnd()}\n`);
+  }
+
+  /**
+   * The key that the node joins with. It is on disk before the cluster is asked: a join token is good for one key, and the answer may
+   * be lost on its way.
+   */
+  async joiningKey(): Promise<string> {
+    const path = join(this.#dir, joiningKeyFile);
+    const known = read(path);
+    if (known) return known;
+    const { key } = createKeyPair();
+    await writeFileAtomic(path, key);
+    return key;
+  }
+
+  /** Once the certificate is kept, which has the key beside it. */
+  forgetJoiningKey(): void {
+    rmSync(join(this.#dir, joiningKeyFile), { force: true });
   }
 
   msLeft({ cert }: Pair): number {

@@ -10,18 +10,22 @@ import { Fault, isFault } from "../../plugins/kit/fault.ts";
 import type { Fetch } from "../../plugins/kit/fetch.ts";
 import { bearerOf, caCertificatePath, certificateHash, parseJoinToken } from "../../plugins/kit/join-token.ts";
 import type { Log } from "../../plugins/kit/log.ts";
+import type { NodeDaemon } from "../../plugins/kit/node-daemon.ts";
 import { type HttpFetch, httpFetch } from "../../plugins/kit/platform/http-client.ts";
 import { parseCertificate } from "../../plugins/kit/x509.ts";
 import { NodeCredentials, type Pair } from "./credentials.ts";
+import { type DaemonIdentities, daemonIdentities } from "./daemon-identity.ts";
 import { failoverFetch } from "./failover.ts";
 import { keepNodeLine } from "./node-line.ts";
-import { type ServingNames, ServingCertificate } from "./serving-certificate.ts";
+import { ServingCertificate, type ServingNames, skiffApprovalWithinMs } from "./serving-certificate.ts";
 import { requestCertificate } from "./signing.ts";
 
 export interface JoinOptions {
   readonly servers: readonly string[];
   /** Needed the first time only. */
   readonly token: string | undefined;
+  /** How long to wait for a serving certificate with addresses, before one with the node's name alone is asked for. */
+  readonly servingPatienceMs?: number;
   readonly nodeName: string;
   readonly dataDir: string;
   readonly clock: Clock;
@@ -31,6 +35,8 @@ export interface JoinOptions {
 export interface Joined {
   /** The API with the node's own identity, on whichever server answers. */
   readonly fetch: Fetch;
+  /** The API with the identities of the node's network daemons. */
+  readonly daemons: Readonly<Record<NodeDaemon, Fetch>>;
   readonly ca: string;
   /** What the kubelet's API is served with; a stopgap that nobody trusts until the cluster has signed one. */
   serving(): Pair;
@@ -61,12 +67,15 @@ export async function joinCluster(options: JoinOptions, call: Call): Promise<Joi
   let client = credentials.pair("client");
   let ca = credentials.ca();
   if (!client || !ca) {
-    ({ ca, client } = await bootstrap(options, servers, within(bootstrapTimeoutMs, call)));
+    const key = await credentials.joiningKey();
+    ({ ca, client } = await bootstrap(options, servers, key, within(bootstrapTimeoutMs, call)));
     await credentials.keepCa(ca);
     await credentials.keep("client", client);
+    credentials.forgetJoiningKey();
     log.info({ node: nodeName, servers }, "joined the cluster");
   }
-  return joinedNode({ ...options, servers }, credentials, ca, client);
+  const servingPatienceMs = skiffApprovalWithinMs;
+  return joinedNode({ servingPatienceMs, ...options, servers }, credentials, ca, client);
 }
 
 /** A node that has its certificate. */
@@ -77,6 +86,7 @@ export function joinedNode(options: JoinOptions, credentials: NodeCredentials, c
 async function bootstrap(
   options: JoinOptions,
   servers: readonly string[],
+  key: string,
   call: Call,
 ): Promise<{ ca: string; client: Pair }> {
   const { nodeName, clock, log } = options;
@@ -97,7 +107,7 @@ async function bootstrap(
     const api = new ApiClient({ fetch, clock, log, userAgent: "skiff-agent" });
     const client = await requestCertificate(
       api,
-      { nodeName, signer: "kubernetes.io/kube-apiserver-client-kubelet" },
+      { nodeName, signer: "kubernetes.io/kube-apiserver-client-kubelet", key },
       call,
     );
     return { ca, client };
@@ -153,9 +163,11 @@ async function pinnedCa(servers: readonly string[], wantedHash: string | undefin
 class JoinedNode implements Joined {
   readonly ca: string;
   readonly fetch: Fetch;
+  readonly daemons: Joined["daemons"];
   readonly #options: JoinOptions;
   readonly #credentials: NodeCredentials;
   readonly #serving: ServingCertificate;
+  readonly #daemonIdentities: DaemonIdentities;
   #client: Pair;
   #connection: HttpFetch;
   #clientErrors = 0;
@@ -167,8 +179,19 @@ class JoinedNode implements Joined {
     this.#credentials = credentials;
     this.#client = client;
     this.#connection = httpFetch({ ca, ...client, answerTimeoutMs });
-    this.#serving = new ServingCertificate(options.nodeName, credentials, options.clock);
+    this.#serving = new ServingCertificate(options.nodeName, credentials, options.clock, options.servingPatienceMs);
     this.fetch = failoverFetch(options.servers, (request) => this.#connection(request), unreachable);
+    const { nodeName, servers, clock, log } = options;
+    this.#daemonIdentities = daemonIdentities({
+      nodeName,
+      servers,
+      ca,
+      nodeFetch: this.fetch,
+      credentials,
+      clock,
+      log,
+    });
+    this.daemons = this.#daemonIdentities.fetches;
   }
 
   serving(): Pair {
@@ -185,6 +208,10 @@ class JoinedNode implements Joined {
   }
 
   async run(names: () => ServingNames, call: Call): Promise<void> {
+    await Promise.all([this.#renewOwn(names, call), this.#daemonIdentities.run(call)]);
+  }
+
+  async #renewOwn(names: () => ServingNames, call: Call): Promise<void> {
     const { clock, log, nodeName } = this.#options;
     const api = new ApiClient({ fetch: this.fetch, clock, log, userAgent: "skiff-agent" });
     while (!call.signal.aborted) {
@@ -217,6 +244,7 @@ class JoinedNode implements Joined {
 
   close(): void {
     this.#connection.close();
+    this.#daemonIdentities.close();
   }
 
   async #renewClient(pair: Pair): Promise<void> {

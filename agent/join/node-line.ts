@@ -1,6 +1,7 @@
 // The node's end of the line to one server: holds it open, and connects the server with the kubelet here whenever it asks.
 
 import net from "node:net";
+import { networkInterfaces } from "node:os";
 import type { Duplex } from "node:stream";
 import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
@@ -27,6 +28,8 @@ export interface NodeLineOptions {
   readonly log: Log;
 }
 
+/** How often it is checked whether the address that the line began at is still this node's. */
+const lookMs = 5_000;
 const firstRetryMs = 1_000;
 const longestRetryMs = 60_000;
 
@@ -74,16 +77,30 @@ function listen(options: NodeLineOptions, line: Duplex, call: Call): Promise<voi
     cancel = clock.after(nodeLineBeatMs, beat);
   };
   let cancel = clock.after(nodeLineBeatMs, beat);
+  // A connection from an address that the node has lost stays silent, and would be waited for.
+  const look = () => {
+    if (hasLostAddress(line)) return line.destroy();
+    cancelLook = clock.after(lookMs, look);
+  };
+  let cancelLook = clock.after(lookMs, look);
   const hangUp = () => void line.destroy();
   call.signal.addEventListener("abort", hangUp, { once: true });
   line.on("error", () => {}); // "close" follows, and is what counts
   line.once("end", hangUp);
   line.once("close", () => {
     cancel();
+    cancelLook();
     call.signal.removeEventListener("abort", hangUp);
     resolve();
   });
   return promise;
+}
+
+function hasLostAddress(line: Duplex): boolean {
+  const { localAddress } = line as Partial<net.Socket>;
+  if (!localAddress) return false;
+  const begun = localAddress.replace(/^::ffff:/, "").replace(/%.*$/, "");
+  return !Object.values(networkInterfaces()).some((entries) => entries?.some(({ address }) => address === begun));
 }
 
 /** The kubelet first: a server that is told "failed" need not wait. */

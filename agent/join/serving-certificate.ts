@@ -4,6 +4,7 @@
 import { type Call, within } from "../../plugins/kit/call.ts";
 import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
+import { isFault } from "../../plugins/kit/fault.ts";
 import { formatAddress, parseAddress } from "../../plugins/kit/net/address.ts";
 import { createAuthority, parseCertificate } from "../../plugins/kit/x509.ts";
 import type { NodeCredentials, Pair } from "./credentials.ts";
@@ -16,16 +17,26 @@ export interface ServingNames {
 
 /** Many clusters leave these requests to a person. */
 const approvalWithinMs = 15 * 60_000;
+/** Skiff servers approve at once what they approve by themselves. */
+export const skiffApprovalWithinMs = 15_000;
+/** Addresses that were not approved, because they are another node's or the API server's too, are asked for again after this. */
+const refusedForMs = 3_600_000;
 
 export class ServingCertificate {
   readonly #nodeName: string;
   readonly #credentials: NodeCredentials;
   readonly #listeners = new Set<() => void>();
+  readonly #clock: Clock;
+  readonly #patienceMs: number;
   #pair: Pair;
+  #refused: { readonly addresses: string; readonly until: number } | undefined;
 
-  constructor(nodeName: string, credentials: NodeCredentials, clock: Clock) {
+  /** After `patienceMs` without an answer for its addresses it asks for the node's name alone. */
+  constructor(nodeName: string, credentials: NodeCredentials, clock: Clock, patienceMs = approvalWithinMs) {
     this.#nodeName = nodeName;
+    this.#patienceMs = patienceMs;
     this.#credentials = credentials;
+    this.#clock = clock;
     this.#pair = credentials.pair("serving") ?? stopgap(nodeName, clock);
   }
 
@@ -41,12 +52,34 @@ export class ServingCertificate {
   /** Asks the cluster for one where there is none, or not for long, or not for these addresses; resolves when it is signed. */
   async renew(api: ApiClient, names: ServingNames, call: Call): Promise<void> {
     const signed = this.#credentials.pair("serving");
-    if (signed && !this.#credentials.isDue(signed) && carries(signed, names.ipAddresses)) return;
-    const wish = { nodeName: this.#nodeName, signer: "kubernetes.io/kubelet-serving", ...names } as const;
-    const pair = await requestCertificate(api, wish, within(approvalWithinMs, call));
+    const isGood = signed !== undefined && !this.#credentials.isDue(signed);
+    const isRefused = this.#isRefused(names);
+    if (isGood && carries(signed, isRefused ? [] : names.ipAddresses)) return;
+    if (!isRefused) {
+      try {
+        return await this.#replace(api, names, within(this.#patienceMs, call));
+      } catch (error) {
+        const isAnswer =
+          isFault(error, "forbidden") || (isFault(error, "timeout") && this.#patienceMs < approvalWithinMs);
+        if (!isAnswer || call.signal.aborted || names.ipAddresses.length === 0) throw error;
+        this.#refused = { addresses: names.ipAddresses.join(), until: this.#clock.monotonic() + refusedForMs };
+      }
+    }
+    // The API server knows a kubelet by its node's name.
+    if (!isGood) await this.#replace(api, { ...names, ipAddresses: [] }, within(approvalWithinMs, call));
+  }
+
+  async #replace(api: ApiClient, names: ServingNames, call: Call): Promise<void> {
+    const spec = { nodeName: this.#nodeName, signer: "kubernetes.io/kubelet-serving", ...names } as const;
+    const pair = await requestCertificate(api, spec, call);
     await this.#credentials.keep("serving", pair);
     this.#pair = pair;
     for (const listener of this.#listeners) listener();
+  }
+
+  #isRefused({ ipAddresses }: ServingNames): boolean {
+    const refused = this.#refused;
+    return refused?.addresses === ipAddresses.join() && this.#clock.monotonic() < refused.until;
   }
 }
 

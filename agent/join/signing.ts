@@ -3,17 +3,26 @@
 import type { Call } from "../../plugins/kit/call.ts";
 import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
+import type { nodeDaemonSigner } from "../../plugins/kit/node-daemon.ts";
 import { resources } from "../../plugins/kit/objects/resources.ts";
 import type { ObjectMeta } from "../../plugins/kit/objects/types.ts";
 import { createKeyPair, createSigningRequest } from "../../plugins/kit/x509.ts";
 import type { Pair } from "./credentials.ts";
 
-export interface CertificateWish {
+export interface CertificateSpec {
   readonly nodeName: string;
-  readonly signer: "kubernetes.io/kube-apiserver-client-kubelet" | "kubernetes.io/kubelet-serving";
+  readonly signer:
+    | "kubernetes.io/kube-apiserver-client-kubelet"
+    | "kubernetes.io/kubelet-serving"
+    | typeof nodeDaemonSigner;
+  /** Whom the certificate is for; the node itself when absent. */
+  readonly subject?: { readonly commonName: string; readonly organizations: readonly string[] };
+  readonly expirationSeconds?: number;
   readonly dnsNames?: readonly string[];
   readonly ipAddresses?: readonly string[];
-  /** Told the name of the request as soon as it is made. */
+  /** PEM; a new one when absent. */
+  readonly key?: string;
+  /** Called with the name of the request when it was created. */
   readonly onMade?: (requestName: string) => void;
 }
 
@@ -26,16 +35,15 @@ interface SigningRequestObject {
 }
 
 /** Resolves with the signed pair; Fault `forbidden` carries the reason of a denial. Waits as long as the call lives. */
-export async function requestCertificate(client: ApiClient, wish: CertificateWish, call: Call): Promise<Pair> {
-  const pair = createKeyPair();
+export async function requestCertificate(client: ApiClient, spec: CertificateSpec, call: Call): Promise<Pair> {
+  const key = spec.key ?? createKeyPair().key;
   const request = createSigningRequest({
-    commonName: `system:node:${wish.nodeName}`,
-    organizations: ["system:nodes"],
-    dnsNames: wish.dnsNames ?? [],
-    ipAddresses: wish.ipAddresses ?? [],
-    key: pair.key,
+    ...(spec.subject ?? { commonName: `system:node:${spec.nodeName}`, organizations: ["system:nodes"] }),
+    dnsNames: spec.dnsNames ?? [],
+    ipAddresses: spec.ipAddresses ?? [],
+    key,
   });
-  const isServing = wish.signer === "kubernetes.io/kubelet-serving";
+  const isServing = spec.signer === "kubernetes.io/kubelet-serving";
   const made = await client.create<SigningRequestObject>(
     resources.certificatesigningrequests,
     {
@@ -44,27 +52,28 @@ export async function requestCertificate(client: ApiClient, wish: CertificateWis
       metadata: { generateName: "node-csr-" },
       spec: {
         request: Buffer.from(request).toString("base64"),
-        signerName: wish.signer,
+        signerName: spec.signer,
         usages: ["digital signature", isServing ? "server auth" : "client auth"],
+        ...(spec.expirationSeconds ? { expirationSeconds: spec.expirationSeconds } : {}),
       },
     },
     call,
   );
-  wish.onMade?.(made.metadata.name ?? "");
-  const signed = await answered(client, made, wish, call);
-  return { cert: Buffer.from(signed, "base64").toString("utf8"), key: pair.key };
+  spec.onMade?.(made.metadata.name ?? "");
+  const signed = await answered(client, made, spec, call);
+  return { cert: Buffer.from(signed, "base64").toString("utf8"), key };
 }
 
 async function answered(
   client: ApiClient,
   made: SigningRequestObject,
-  wish: CertificateWish,
+  spec: CertificateSpec,
   call: Call,
 ): Promise<string> {
   const { name = "", resourceVersion = "0" } = made.metadata;
   for (let since = resourceVersion; ; ) {
     const found = await client.get<SigningRequestObject>(resources.certificatesigningrequests, { name }, call);
-    const answer = answerIn(found, wish);
+    const answer = answerIn(found, spec);
     if (answer) return answer;
     since = found.metadata.resourceVersion ?? since;
     const watch = { fieldSelector: `metadata.name=${name}`, resourceVersion: since, timeoutSeconds: 60 };
@@ -73,18 +82,18 @@ async function answered(
       watch,
       call,
     )) {
-      const told = answerIn(object, wish);
+      const told = answerIn(object, spec);
       if (told) return told;
     }
   }
 }
 
-function answerIn({ metadata, status }: SigningRequestObject, wish: CertificateWish): string | undefined {
+function answerIn({ metadata, status }: SigningRequestObject, spec: CertificateSpec): string | undefined {
   if (status?.certificate) return status.certificate;
   const refusal = status?.conditions?.find(({ type }) => type === "Denied" || type === "Failed");
   if (!refusal) return undefined;
   throw new Fault(
     "forbidden",
-    `Cannot join as node "${wish.nodeName}": ${refusal.message ?? `signing request ${metadata.name} was refused`}`,
+    `Cannot ${spec.subject ? `get a certificate for "${spec.subject.commonName}"` : `join as node "${spec.nodeName}"`}: ${refusal.message ?? `signing request ${metadata.name} was refused`}`,
   );
 }

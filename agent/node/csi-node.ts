@@ -32,6 +32,7 @@ export class CsiNodeWriter implements NodeDrivers {
   readonly #options: CsiNodeOptions;
   readonly #driversByName = new Map<string, NodeDriver>();
   #isDue = false;
+  #nodeUid: string | undefined;
   #wake = () => {};
 
   constructor(options: CsiNodeOptions) {
@@ -46,6 +47,13 @@ export class CsiNodeWriter implements NodeDrivers {
 
   remove(name: string): void {
     if (this.#driversByName.delete(name)) this.#touch();
+  }
+
+  /** A node that registered again has neither the annotation nor the labels, and its CSINode went with the old object or names that. */
+  seen({ metadata }: Node): void {
+    const isOther = this.#nodeUid !== undefined && this.#nodeUid !== metadata.uid;
+    this.#nodeUid = metadata.uid;
+    if (isOther && this.#driversByName.size > 0) this.#touch();
   }
 
   #touch(): void {
@@ -86,12 +94,12 @@ export class CsiNodeWriter implements NodeDrivers {
   }
 
   async #writeCsiNode(client: ApiClient, node: Node, drivers: object[], call: Call): Promise<void> {
-    const patch = { type: "merge", body: { spec: { drivers } } } as const;
+    const owner = { apiVersion: "v1", kind: "Node", name: this.nodeName, uid: node.metadata.uid ?? "" };
+    const body = { metadata: { ownerReferences: [owner] }, spec: { drivers } };
     try {
-      await client.patch(resources.csinodes, { name: this.nodeName }, patch, call);
+      await client.patch(resources.csinodes, { name: this.nodeName }, { type: "merge", body }, call);
     } catch (error) {
       if (!isFault(error, "not-found")) throw error;
-      const owner = { apiVersion: "v1", kind: "Node", name: this.nodeName, uid: node.metadata.uid ?? "" };
       const fresh: CsiNode = {
         apiVersion: "storage.k8s.io/v1",
         kind: "CSINode",

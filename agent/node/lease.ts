@@ -34,34 +34,49 @@ export class NodeLease {
 
   async run(call: Call): Promise<void> {
     const { clock, log } = this.#options;
+    let isFailing = false;
     while (!call.signal.aborted) {
       let delayMs = renewMs;
       try {
         await this.renew(within(renewMs, call));
+        if (isFailing) log.info({}, "renewed the node lease again");
+        isFailing = false;
       } catch (error) {
         delayMs = retryMs;
-        if (!call.signal.aborted) log.debug({ err: error }, "cannot renew the node's lease");
+        // Once: a server may be away for days, and a log wears the card.
+        if (!isFailing && !call.signal.aborted) log.warn({ err: error }, "failed to renew the node lease, retrying");
+        isFailing = true;
       }
       await clock.sleep(delayMs, call).catch(() => {});
     }
   }
 
   async renew(call: Call): Promise<void> {
+    const { client } = this.#options;
+    const known = this.#lease;
+    this.#lease = undefined;
+    if (known) {
+      try {
+        this.#lease = await client.update<Lease>(resources.leases, this.#next(known), call);
+        return;
+      } catch (error) {
+        if (call.signal.aborted) throw error;
+        // Changed, removed, or of a store that was restored: whatever the reason, what is there now decides.
+      }
+    }
+    this.#lease = await this.#updateOrCreate(call);
+  }
+
+  async #updateOrCreate(call: Call): Promise<Lease> {
     const { client, nodeName } = this.#options;
+    let found: Lease;
     try {
-      this.#lease ??= await client.get<Lease>(resources.leases, { namespace, name: nodeName }, call);
+      found = await client.get<Lease>(resources.leases, { namespace, name: nodeName }, call);
     } catch (error) {
       if (!isFault(error, "not-found")) throw error;
-      this.#lease = await client.create<Lease>(resources.leases, this.#next(undefined), call, { namespace });
-      return;
+      return client.create<Lease>(resources.leases, this.#next(undefined), call, { namespace });
     }
-    try {
-      this.#lease = await client.update<Lease>(resources.leases, this.#next(this.#lease), call);
-    } catch (error) {
-      // Someone else wrote or removed it: begin with what is there next time.
-      if (isFault(error, "conflict", "not-found")) this.#lease = undefined;
-      throw error;
-    }
+    return client.update<Lease>(resources.leases, this.#next(found), call);
   }
 
   #next(known: Lease | undefined): Lease {

@@ -13,7 +13,7 @@ import { type EvictionSignal, hardAmount, type Threshold } from "../config/evict
 import { nodeSubject, type Recorder } from "../pods/recorder.ts";
 import { type CapacityInput, capacityOf, foreignResources } from "./capacity.ts";
 import { fileSystem, type MachineFacts } from "./machine.ts";
-import { isNews, nodeStatus, type Pressure, type RuntimeHealth } from "./node-status.ts";
+import { isNews, isOverwritten, nodeStatus, type Pressure, type RuntimeHealth } from "./node-status.ts";
 
 const reportMs = 300_000;
 const lookMs = 10_000;
@@ -103,11 +103,26 @@ export class NodeManager {
     const was = this.#node;
     this.#node = node;
     if (was) this.#tellSchedulable(was, node);
+    // The node controller sets conditions to Unknown when leases were late: report the status at once.
+    if (was && this.#status && isOverwritten(node.status, this.#status)) this.#wake();
     const podCidr = node.spec?.podCIDR ?? "";
     if (podCidr && podCidr !== this.#podCidr) {
       this.#podCidr = podCidr;
       void this.#tellPodCidr(podCidr);
     }
+  }
+
+  /** The watch saw the Node object deleted, by a user or because a restored store does not have it. */
+  deleted(node: Node): void {
+    if (this.#node?.metadata.uid !== node.metadata.uid) return;
+    this.#node = undefined;
+    this.#status = undefined;
+    const { log, nodeName, register } = this.#options;
+    log.warn(
+      { node: nodeName },
+      register ? "node was deleted from the API, registering it again" : "node was deleted from the API",
+    );
+    this.#wake();
   }
 
   /** Something changed that the status shows. */
@@ -148,10 +163,10 @@ export class NodeManager {
     this.#noteRoute();
     const next = await this.#compute(call);
     // What we made ourselves a moment ago nobody has heard of.
-    const before = this.#status ?? (isMade ? undefined : this.#node?.status);
+    const before = isMade ? undefined : (this.#node?.status ?? this.#status);
     const wasReady = this.isReady;
     const isDue = clock.monotonic() - this.#reportedAt >= reportMs;
-    const isNew = isNews(this.#status, next);
+    const isNew = isNews(this.#status, next) || (this.#node !== undefined && isOverwritten(this.#node.status, next));
     this.#status = next;
     if (isNew) this.#tellConditions(before, next);
     if (isNew && wasReady !== this.isReady) this.#tellReadiness();
@@ -230,7 +245,7 @@ export class NodeManager {
       images: await this.#images(call),
       volumesInUse: volumesInUse(),
       port,
-      previous: this.#status ?? this.#node?.status,
+      previous: this.#node?.status ?? this.#status,
       nowMs: clock.now(),
     });
   }

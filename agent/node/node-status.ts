@@ -137,3 +137,13 @@ export function isNews(old: NodeStatus | undefined, next: NodeStatus): boolean {
     ]);
   return bare(old) !== bare(next);
 }
+
+/** Whether the API server shows a condition or an address other than the node reports: a controller may have overwritten it. */
+export function isOverwritten(shown: NodeStatus | undefined, reported: NodeStatus): boolean {
+  const text = (condition: NodeCondition | undefined) =>
+    JSON.stringify([condition?.status, condition?.reason, condition?.message]);
+  const isOther = (own: NodeCondition) => text(shown?.conditions?.find(({ type }) => type === own.type)) !== text(own);
+  return (
+    (reported.conditions ?? []).some(isOther) || JSON.stringify(shown?.addresses) !== JSON.stringify(reported.addresses)
+  );
+}

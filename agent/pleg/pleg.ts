@@ -27,9 +27,13 @@ import { terminationMessage } from "./termination-message.ts";
 // With events the relist only finds what an event lost; without them it is the only source.
 const relistWithEventsMs = 60_000;
 const relistWithoutEventsMs = 1_000;
+const unreadMinMs = 1_000;
+const unreadMaxMs = 300_000;
 
 export interface PlegOptions {
   readonly runtime: Runtime;
+  /** Where the agent keeps the pods' termination messages. */
+  readonly podsDir: string;
   readonly clock: Clock;
   readonly log: Log;
   readonly meters?: AgentMeters;
@@ -39,6 +43,7 @@ export interface PlegOptions {
 
 export class Pleg {
   readonly #runtime: Runtime;
+  readonly #podsDir: string;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #onChange: (podUid: string) => void;
@@ -47,6 +52,8 @@ export class Pleg {
   readonly #uidByContainer = new Map<string, string>();
   readonly #dirty = new Set<string>();
   readonly #refused = new Set<string>();
+  /** Pods that the runtime lists but cannot be read, by uid: each is tried again after a growing delay. */
+  readonly #unread = new Map<string, { delayMs: number; retryAt: number }>();
   /** Resolves when the runtime has been listed once: from then on `all` is complete. */
   readonly listed: Promise<void>;
   #tellListed: () => void = () => {};
@@ -56,6 +63,7 @@ export class Pleg {
 
   constructor(options: PlegOptions) {
     this.#runtime = options.runtime;
+    this.#podsDir = options.podsDir;
     this.#clock = options.clock;
     this.#log = options.log;
     this.#onChange = options.onChange;
@@ -70,6 +78,11 @@ export class Pleg {
 
   all(): readonly ObservedPod[] {
     return [...this.#pods.values()];
+  }
+
+  /** The runtime lists the pod, but its status could not be read: it may run, though `peek` and `all` do not show it as it is. */
+  isUnread(podUid: string): boolean {
+    return this.#unread.has(podUid);
   }
 
   /** Undefined when the last relist worked, and not too long ago; else what is wrong. */
@@ -130,10 +143,11 @@ export class Pleg {
       for (const uid of uids) {
         const ownSandboxes = sandboxes.filter((sandbox) => uidOf(sandbox) === uid);
         const ownContainers = containers.filter((container) => uidOf(container) === uid);
+        if (ownSandboxes.length + ownContainers.length === 0) this.#unread.delete(uid);
         if (!differs(this.#pods.get(uid), ownSandboxes, ownContainers)) continue;
+        if ((this.#unread.get(uid)?.retryAt ?? 0) > startedAt) continue;
         // Read here, so that pods nobody wants are known to `all` too.
-        await this.#read(uid, ownSandboxes, ownContainers, call);
-        this.#onChange(uid);
+        if (await this.#readOrBackOff(uid, ownSandboxes, ownContainers, call)) this.#onChange(uid);
       }
       const endedAt = this.#clock.monotonic();
       this.#meters?.relistSeconds.observe({}, (endedAt - startedAt) / 1000);
@@ -145,6 +159,32 @@ export class Pleg {
       if (call.signal.aborted) return;
       this.#relistFailure = error instanceof Error ? error.message : String(error);
       throw error;
+    }
+  }
+
+  /** One pod whose status cannot be read must not keep the others from being seen. */
+  async #readOrBackOff(
+    uid: string,
+    sandboxes: readonly PodSandbox[],
+    containers: readonly Container[],
+    call: Call,
+  ): Promise<boolean> {
+    try {
+      await this.#read(uid, sandboxes, containers, call);
+      this.#unread.delete(uid);
+      return true;
+    } catch (error) {
+      if (call.signal.aborted) throw error;
+      const delayMs = Math.min((this.#unread.get(uid)?.delayMs ?? unreadMinMs / 2) * 2, unreadMaxMs);
+      this.#unread.set(uid, { delayMs, retryAt: this.#clock.monotonic() + delayMs });
+      this.#dirty.add(uid);
+      this.#meters?.relistPodErrors.add({});
+      const pod = `${labelOf(sandboxes, containers, labels.podNamespace)}/${labelOf(sandboxes, containers, labels.podName)}`;
+      this.#log.warn(
+        { pod, uid, retryInMs: delayMs, err: error },
+        "failed to read the status of a pod from the runtime",
+      );
+      return false;
     }
   }
 
@@ -185,7 +225,8 @@ export class Pleg {
       } catch (error) {
         this.#log.warn({ err: error }, "cannot list the runtime's pods");
       }
-      const delayMs = this.#hasEvents && !this.#relistFailure ? relistWithEventsMs : relistWithoutEventsMs;
+      const isSlow = this.#hasEvents && !this.#relistFailure && this.#unread.size === 0;
+      const delayMs = isSlow ? relistWithEventsMs : relistWithoutEventsMs;
       await this.#clock.sleep(delayMs, call).catch(() => {});
     }
   }
@@ -268,7 +309,7 @@ export class Pleg {
     );
     if (!answer?.status) return undefined;
     const hasEnded = answer.status.state === ContainerState.CONTAINER_EXITED;
-    const message = hasEnded ? await terminationMessage(answer.status) : "";
+    const message = hasEnded ? await terminationMessage(answer.status, this.#podsDir) : "";
     const wasRefused = this.#refused.has(listed.id);
     return containerOf(answer.status, { sandboxId: listed.podSandboxId, message, wasRefused });
   }

@@ -1,6 +1,7 @@
 // Starts one container: image, environment, mounts, config, create, start, postStart. Each step that fails has upstream's reason.
 
 import { randomBytes } from "node:crypto";
+import { constants } from "node:fs";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { CreateContainerRequest, Mount, type PodSandboxConfig } from "../../cri/api/gen/runtime.js";
@@ -10,7 +11,7 @@ import type { Container } from "../../plugins/kit/objects/types.ts";
 import { containerConfig } from "../containers/container-config.ts";
 import { environmentOf } from "../containers/environment.ts";
 import { hostsFile } from "../containers/hosts-file.ts";
-import { containerLogPath, podLogDir } from "../containers/identity.ts";
+import { containerLogPath, messageDir, podLogDir } from "../containers/identity.ts";
 import { mountsOf } from "../containers/mounts.ts";
 import type { PresentImage } from "../images/image-manager.ts";
 import { newestOf, type ObservedPod } from "../pleg/observed.ts";
@@ -25,6 +26,8 @@ import { StartFailure } from "./start-failure.ts";
 
 // Making and starting a container is not cut short when the pod is deleted meanwhile: half-made ones are harder to clean up than whole ones.
 const runtimeTimeoutMs = 120_000;
+
+const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW, O_NONBLOCK } = constants;
 
 export interface ContainerStart {
   readonly pod: AgentPod;
@@ -162,14 +165,15 @@ async function writeHosts(deps: PodDeps, { pod, container, podIps }: ContainerSt
   const hostFile = pod.spec.hostNetwork ? deps.node.hostsFile() : "";
   const text = hostsFile(pod, { podIps, clusterDomain: deps.node.clusterDomain, hostFile });
   await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, text, { mode: 0o644 });
+  // In place, because running containers have the file mounted; without waiting, because one of them may hold a lease on it.
+  await writeFile(path, text, { mode: 0o644, flag: O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK });
   return path;
 }
 
 /** Every generation gets a file of its own: the one before may still be read. */
 async function makeMessageFile(deps: PodDeps, { pod, container }: ContainerStart): Promise<string | undefined> {
   if (container.terminationMessagePath === "") return undefined;
-  const dir = join(deps.node.podsDir, pod.metadata.uid, "containers", container.name);
+  const dir = messageDir(deps.node.podsDir, pod.metadata.uid, container.name);
   const path = join(dir, randomBytes(4).toString("hex"));
   await mkdir(dir, { recursive: true });
   // Any user inside must be able to write it, whatever the umask.

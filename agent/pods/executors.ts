@@ -1,12 +1,12 @@
 // Carries out a plan for one pod. Volumes, images and the sandbox are made at the same time; containers follow in order, side by side
 // where no postStart hook asks for a sequence.
 
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { RunPodSandboxRequest, type PodSandboxConfig } from "../../cri/api/gen/runtime.js";
-import { type Call, within } from "../../plugins/kit/call.ts";
+import { type Call, uninterrupted, within } from "../../plugins/kit/call.ts";
 import { toFault } from "../../plugins/kit/fault.ts";
 import type { Container } from "../../plugins/kit/objects/types.ts";
+import { removeTree } from "../../plugins/kit/safe-files/remove-tree.ts";
 import { dnsConfigOf } from "../containers/dns.ts";
 import { podLogDir } from "../containers/identity.ts";
 import { removeLogs } from "../containers/log-files.ts";
@@ -294,12 +294,12 @@ export class PodRun {
     images.forget(uid);
     if (failures.length > 0) throw failures[0];
     // Only a directory whose volumes are all unmounted is safe to remove.
-    await rm(join(node.podsDir, uid), { recursive: true, force: true });
+    await removeTree(join(node.podsDir, uid), uninterrupted);
   }
 
   /** Logs of a pod that is gone. */
   async removeLogs(): Promise<void> {
-    await rm(podLogDir(this.#deps.node.logsDir, this.#pod.metadata), { recursive: true, force: true });
+    await removeTree(podLogDir(this.#deps.node.logsDir, this.#pod.metadata), uninterrupted);
   }
 }
 

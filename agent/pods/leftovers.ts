@@ -1,9 +1,10 @@
 // Directories, logs, mounts and cgroups of pods that no longer exist in any form, left behind when the agent was killed.
 
-import { readdir, rm } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Call, uninterrupted } from "../../plugins/kit/call.ts";
 import type { Log } from "../../plugins/kit/log.ts";
+import { removeTree } from "../../plugins/kit/safe-files/remove-tree.ts";
 import { uidOfLogDir } from "../containers/identity.ts";
 import type { AgentResources } from "../resources/node-resources.ts";
 import type { VolumeManager } from "../volumes/contract.ts";
@@ -26,18 +27,18 @@ export async function removeLeftovers(
   nodeResources.devices.retain(new Set(workers.list().map(({ metadata }) => metadata.uid)));
   let isComplete = true;
   for (const uid of onDisk) {
-    if (workers.get(uid)) continue;
+    if (workers.isKnown(uid)) continue;
     try {
       await volumes.unmountAll(uid, uninterrupted);
       await nodeResources.releasePod(uid, call);
-      await rm(join(dirs.pods, uid), { recursive: true, force: true });
+      await removeTree(join(dirs.pods, uid), uninterrupted);
     } catch (error) {
       isComplete = false;
       log.warn({ uid, err: error }, "cannot remove what a pod left behind");
     }
   }
   for (const name of await readdir(dirs.logs)) {
-    if (!workers.get(uidOfLogDir(name))) await rm(join(dirs.logs, name), { recursive: true, force: true });
+    if (!workers.isKnown(uidOfLogDir(name))) await removeTree(join(dirs.logs, name), uninterrupted);
   }
   return isComplete;
 }

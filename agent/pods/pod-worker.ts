@@ -84,6 +84,11 @@ export class PodWorker {
     return this.#isAdmitted;
   }
 
+  /** Counts against the node's capacity: admitted, not terminated, and still known to its source. */
+  get isActive(): boolean {
+    return this.#isAdmitted && this.#stage !== "terminated" && !this.#isOrphan;
+  }
+
   /** Stopped, and everything that outlives its containers is given back. */
   get isReleased(): boolean {
     return this.#isReleased;
@@ -237,7 +242,7 @@ export class PodWorker {
       return false;
     }
     deps.recorder.event(this.#pod, "Warning", verdict.reason, verdict.message);
-    this.#verdict = { ...verdict, message: `Pod was rejected: ${verdict.message}` };
+    this.#verdict = { ...verdict, message: `Pod was rejected: ${verdict.message}`, isRejection: true };
     this.#stage = "terminating";
     return false;
   }
@@ -339,7 +344,7 @@ export class PodWorker {
       // While containers still run, the pod is not over yet: the verdict is told with their end.
       ...(this.#verdict && (isTerminal || !isAnythingRunning(observed)) ? { verdict: this.#verdict } : {}),
     });
-    deps.statuses.set(this.#pod, status);
+    deps.statuses.set(this.#pod, isTerminal ? status : withoutTerminalPhase(status, this.status));
     return status;
   }
 
@@ -371,6 +376,16 @@ export class PodWorker {
       resources: (container) => comparableResources(this.#pod, container, deps.node),
     };
   }
+}
+
+/**
+ * A pod becomes Succeeded or Failed for others only when it has terminated here: until then it holds what it was admitted with, and
+ * whoever sees it ended would give that away.
+ */
+function withoutTerminalPhase(status: PodStatus, previous: PodStatus): PodStatus {
+  if (!isTerminalPhase(status.phase) || isTerminalPhase(previous.phase)) return status;
+  const { reason: _reason, message: _message, ...rest } = status;
+  return { ...rest, phase: previous.phase ?? "Pending" };
 }
 
 function earliest(...times: (number | undefined)[]): number | undefined {

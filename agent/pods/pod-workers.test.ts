@@ -519,6 +519,64 @@ t.test("a pod that is refused says why", async (t) => {
   const status = await room.until(pod.metadata.uid, ({ phase }) => phase === "Failed");
   t.match(status, { reason: "OutOfcpu", message: "Pod was rejected: Node didn't have enough" });
   t.match(room.events, [{ reason: "OutOfcpu", message: "Node didn't have enough" }]);
+  t.equal(status.containerStatuses, undefined, "a rejected pod has no container statuses");
+
+  const next = await openPodRoom(fake);
+  t.teardown(() => next.close());
+  next.workers.update({ ...pod, status });
+  const again = await next.until(pod.metadata.uid, ({ phase }) => phase === "Failed");
+  t.match(again, { reason: "OutOfcpu" });
+  t.equal(again.containerStatuses, undefined, "nor after a restart of the agent");
+});
+
+t.test("the terminal phase is reported only after the pod has terminated", async (t) => {
+  const fake = openFake({ images });
+  const admittedBeside: number[] = [];
+  const resources = {
+    ...everythingFits,
+    admit: (_: AgentPod, others: readonly AgentPod[]) => void admittedBeside.push(others.length),
+  };
+  const room = await openPodRoom(fake, { deps: { resources } });
+  t.teardown(() => room.close());
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let isStopping = false;
+  fake.before("stopPodSandbox", () => {
+    isStopping = true;
+    return promise;
+  });
+  const job = testPod("job", {
+    restartPolicy: "Never",
+    containers: [{ name: "main", image: "busybox:1", command: ["true"] }],
+  });
+  room.workers.update(job);
+  await settle(() => isStopping);
+  t.not(room.deps.statuses.get(job.metadata.uid)?.phase, "Succeeded", "its sandbox is still there");
+  resolve();
+  await room.until(job.metadata.uid, ({ phase }) => phase === "Succeeded");
+  room.workers.update(testPod("next"));
+  await room.until("uid-next", isReady);
+  t.same(admittedBeside, [0, 0], "its resources are free when the phase is reported");
+});
+
+t.test("a pod deleted from the API does not count against capacity while it stops", async (t) => {
+  const fake = openFake({ images });
+  const beside: number[] = [];
+  const resources = {
+    ...everythingFits,
+    admit: (_: AgentPod, others: readonly AgentPod[]) => void beside.push(others.length),
+  };
+  const room = await openPodRoom(fake, { deps: { resources } });
+  t.teardown(() => room.close());
+  const { promise, resolve } = Promise.withResolvers<void>();
+  fake.before("stopContainer", () => promise);
+  const pod = testPod("forced");
+  room.workers.update(pod);
+  await room.until(pod.metadata.uid, isReady);
+  room.workers.remove(pod.metadata.uid);
+  room.workers.update(testPod("next"));
+  await room.until("uid-next", isReady);
+  t.same(beside, [0, 0]);
+  resolve();
 });
 
 t.test("a pod that cannot be stopped says so and is tried again", async (t) => {

@@ -32,7 +32,7 @@ export class PodWorkers {
       backOff: new BackOff(),
       admitted: (except) =>
         [...this.#byUid.values()]
-          .filter((worker) => worker.isAdmitted && worker.stage !== "terminated" && worker.pod.metadata.uid !== except)
+          .filter((worker) => worker.isActive && worker.pod.metadata.uid !== except)
           .map((worker) => worker.pod),
       preempt: (pod) => this.#preempt(pod),
       mayStart: (pod) => this.#mayStart(pod),
@@ -53,6 +53,11 @@ export class PodWorkers {
 
   get(podUid: string): PodWorker | undefined {
     return this.#byUid.get(podUid);
+  }
+
+  /** It has a worker, or the runtime lists it without telling how it fares: nothing of it may be removed behind its back. */
+  isKnown(podUid: string): boolean {
+    return this.#byUid.has(podUid) || this.#deps.pleg.isUnread(podUid);
   }
 
   /** A source has the pod: new, or changed. */

@@ -18,6 +18,7 @@ export function cgroupfsDriver(files: CgroupFiles): CgroupDriver {
     },
     remove: async (group) => files.remove(pathOf(group)),
     children: (group) => files.children(pathOf(group)),
+    kill: (group) => files.kill(pathOf(group)),
     processes: (group) => files.processes(pathOf(group)),
     close() {},
   };

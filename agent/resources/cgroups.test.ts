@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -111,6 +113,60 @@ t.test("PodCgroups on this kernel", { skip: process.getuid?.() === 0 ? false : "
   t.same(groups.uids(), []);
   t.ok(files.remove(name));
   t.notOk(existsSync(join("/sys/fs/cgroup/memory", name)));
+});
+
+t.test(
+  "PodCgroups.release() kills what outlived the containers",
+  {
+    skip: process.getuid?.() === 0 ? false : "needs root",
+  },
+  async (t) => {
+    const name = `skiff-test-orphan-${process.pid}`;
+    const files = openCgroupFiles();
+    const killed: [string, number][] = [];
+    const groups = new PodCgroups({
+      driver: cgroupfsDriver(files),
+      root: name,
+      clock: systemClock,
+      pods: () => [],
+      podPids: -1,
+      onKilled: (uid, processes) => killed.push([uid, processes]),
+      allowed: () => ({ milliCpu: 2000n, memoryBytes: 1n << 40n }),
+    });
+    t.teardown(() => files.remove(name));
+    await groups.prepare(guaranteed, uninterrupted);
+    // As runc leaves it: in a cgroup of the container below the pod's, and in one hierarchy only.
+    const container = `/${name}/kubepods/poduid-g/lost`;
+    files.make(container);
+    const hierarchy = files.version === 2 ? "" : "pids";
+    const orphan = spawn("sleep", ["1000"], { stdio: "ignore" });
+    t.teardown(() => orphan.kill("SIGKILL"));
+    const exited = once(orphan, "exit");
+    writeFileSync(join("/sys/fs/cgroup", hierarchy, container, "cgroup.procs"), String(orphan.pid));
+    await groups.release("uid-g", uninterrupted);
+    t.same(await exited, [null, "SIGKILL"]);
+    t.same(killed, [["uid-g", 1]]);
+    t.same(groups.uids(), []);
+  },
+);
+
+t.test("CgroupFiles.kill() on a tree of the second version", async (t) => {
+  const root = recorded(t, 2);
+  const files = openCgroupFiles(root);
+  const pod = join(root, "kubepods/pod1");
+  mkdirSync(join(pod, "c"), { recursive: true });
+  t.equal(files.kill("/kubepods/pod1"), 0, "nobody is in it");
+  const child = spawn("sleep", ["1000"], { stdio: "ignore" });
+  t.teardown(() => child.kill("SIGKILL"));
+  const exited = once(child, "exit");
+  writeFileSync(join(pod, "c", "cgroup.procs"), `0\n${child.pid}\n`);
+  writeFileSync(join(pod, "cgroup.kill"), "");
+  t.equal(files.kill("/kubepods/pod1"), 1, "a process of another PID namespace is not ours to count");
+  t.equal(readFileSync(join(pod, "cgroup.kill"), "utf8"), "1", "left to the kernel where it can");
+  rmSync(join(pod, "cgroup.kill"));
+  t.equal(files.kill("/kubepods/pod1"), 1, "one by one before Linux 5.14");
+  t.same(await exited, [null, "SIGKILL"]);
+  t.notOk(existsSync(join(pod, "cgroup.kill")));
 });
 
 t.test("CgroupFiles.processes() on recorded trees of both versions", async (t) => {

@@ -57,6 +57,8 @@ export interface ResourcesOptions {
   /** Device plugins may also register in the folder of all plugins. */
   readonly sockets: PluginSockets;
   readonly onEvicted?: (signal: string) => void;
+  /** Processes that outlived the containers of their pod were killed. */
+  readonly onOrphansKilled?: (processes: number) => void;
   readonly allocatable: () => Readonly<Record<string, string>>;
   readonly labels: () => Readonly<Record<string, string>>;
   readonly taints: () => readonly Taint[];
@@ -106,6 +108,13 @@ export async function openResources(options: ResourcesOptions): Promise<AgentRes
     podPids: config.podPids,
     onEnforced: () =>
       options.recorder.event(node, "Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods"),
+    onKilled: (podUid, processes) => {
+      const message = `Killed ${processes} processes that were left in the cgroup of pod ${podUid} after its containers were gone`;
+      const pod = pods().find(({ metadata }) => metadata.uid === podUid);
+      log.warn({ uid: podUid, processes }, "killed processes left in the cgroup of a pod");
+      options.recorder.event(pod ?? node, "Warning", "KilledOrphanedProcesses", message);
+      options.onOrphansKilled?.(processes);
+    },
     // What is set aside for the system is kept from the pods by the kernel, not by the scheduler alone.
     allowed: () => ({
       milliCpu: atLeastZero(BigInt(machine.cpus) * 1000n - reserved.milliCpu),

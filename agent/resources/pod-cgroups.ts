@@ -10,9 +10,10 @@ import { type QosClass, qosClassOf } from "../status/qos.ts";
 import type { CgroupDriver, GroupName } from "./cgroup-driver.ts";
 
 const classes: Record<QosClass, GroupName> = { Guaranteed: [], Burstable: ["burstable"], BestEffort: ["besteffort"] };
-// A process that has been killed leaves its group within moments.
-const removeTries = 100;
 const removePauseMs = 20;
+/** A process that has been killed leaves its cgroup within moments. */
+const exitTries = 10;
+const killTries = 5;
 const treeMs = 30_000;
 
 export interface PodCgroupsOptions {
@@ -25,6 +26,8 @@ export interface PodCgroupsOptions {
   readonly podPids: number;
   /** The kernel holds pods to what is allowed from now on. */
   readonly onEnforced?: () => void;
+  /** Processes left in the cgroup after the pod's containers were gone were killed. */
+  readonly onKilled?: (podUid: string, processes: number) => void;
   /** What pods together may use, in thousandths of a CPU and bytes. */
   readonly allowed: () => { milliCpu: bigint; memoryBytes: bigint };
 }
@@ -53,15 +56,24 @@ export class PodCgroups {
     await this.#balance(pod, call);
   }
 
-  /** From the uid alone, whatever class the pod was of. */
+  /**
+   * From the uid alone, whatever class the pod was of. The pod's containers are gone by now: a process that is still there belongs to a
+   * container that the runtime lost (containerd 1.6 forgets one whose start was cut off, and leaves its `runc init`), and is killed.
+   */
   async release(podUid: string, call: Call): Promise<void> {
-    const { root, clock } = this.#options;
-    if (!root) return;
-    for (let left = removeTries; !(await this.#remove(podUid, call)); left--) {
-      if (left === 0)
-        throw new Fault("unavailable", `Cannot remove the cgroup of pod ${podUid}: processes are still in it`);
-      await clock.sleep(removePauseMs, call);
+    if (!this.#options.root) return;
+    let killed = 0;
+    for (let attempt = 0; !(await this.#removeWithin(exitTries, podUid, call)); attempt++) {
+      if (attempt === killTries) {
+        const left = this.#groups(podUid).reduce((sum, group) => sum + this.#options.driver.processes(group), 0);
+        throw new Fault(
+          "unavailable",
+          `failed to remove the cgroup of pod ${podUid}: ${left} processes left after SIGKILL`,
+        );
+      }
+      for (const group of this.#groups(podUid)) killed += this.#options.driver.kill(group);
     }
+    if (killed > 0) this.#options.onKilled?.(podUid, killed);
     await this.#balance(undefined, call);
   }
 
@@ -79,7 +91,7 @@ export class PodCgroups {
   processes(podUid: string): number {
     const { root, driver } = this.#options;
     if (!root) return 0;
-    return Math.max(...Object.values(classes).map((folder) => driver.processes(this.#group(folder, podUid))));
+    return Math.max(...this.#groups(podUid).map((group) => driver.processes(group)));
   }
 
   /** When no pod is left. What is still in use stays. */
@@ -99,10 +111,22 @@ export class PodCgroups {
     return [...this.#top, ...folder, `pod${uid}`];
   }
 
+  /** Where the cgroup of a pod may be, by QoS class. */
+  #groups(uid: string): GroupName[] {
+    return Object.values(classes).map((folder) => this.#group(folder, uid));
+  }
+
+  async #removeWithin(tries: number, uid: string, call: Call): Promise<boolean> {
+    for (let left = tries; !(await this.#remove(uid, call)); left--) {
+      if (left === 0) return false;
+      await this.#options.clock.sleep(removePauseMs, call);
+    }
+    return true;
+  }
+
   async #remove(uid: string, call: Call): Promise<boolean> {
     let isGone = true;
-    for (const folder of Object.values(classes))
-      isGone = (await this.#options.driver.remove(this.#group(folder, uid), call)) && isGone;
+    for (const group of this.#groups(uid)) isGone = (await this.#options.driver.remove(group, call)) && isGone;
     return isGone;
   }
 

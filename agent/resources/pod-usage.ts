@@ -7,7 +7,7 @@ import type { Call } from "../../plugins/kit/call.ts";
 import { labels, podLogDir } from "../containers/identity.ts";
 import type { AgentPod } from "../pods/agent-pod.ts";
 import type { VolumeManager } from "../volumes/contract.ts";
-import { folderUsage } from "../../plugins/kit/platform/folder-usage.ts";
+import { folderUsage } from "../../plugins/kit/safe-files/folder-usage.ts";
 import type { ContainerUse, PodUsage } from "./eviction-rank.ts";
 
 export interface PodUsageSources {

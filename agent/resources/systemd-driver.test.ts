@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -127,10 +129,15 @@ t.test("PodCgroups with the systemd driver, first version", async (t) => {
   mkdirSync(join(elsewhere, "docker-1.scope"), { recursive: true });
   const busy = join(root, "systemd", pathOf(unit), "docker-1.scope");
   mkdirSync(busy);
-  writeFileSync(join(busy, "cgroup.procs"), "1\n");
-  const stop = AbortSignal.timeout(100);
-  await t.rejects(groups.release("uid-g-1", { signal: stop }), "while a process is in it");
-  t.ok(systemd.units.has(unit), "nothing is stopped while somebody runs");
+  const orphan = spawn("sleep", ["1000"], { stdio: "ignore" });
+  t.teardown(() => orphan.kill("SIGKILL"));
+  writeFileSync(join(busy, "cgroup.procs"), `${orphan.pid}\n`);
+  const [exit] = await Promise.all([
+    once(orphan, "exit"),
+    t.rejects(groups.release("uid-g-1", uninterrupted), /failed to remove the cgroup of pod uid-g-1/, "still listed"),
+  ]);
+  t.same(exit, [null, "SIGKILL"]);
+  t.ok(systemd.units.has(unit), "the slice is not stopped while processes are listed in it");
   rmSync(join(busy, "cgroup.procs"));
   await groups.release("uid-g-1", uninterrupted);
   t.notOk(systemd.units.has(unit));

@@ -50,6 +50,7 @@ export function systemdDriver(files: CgroupFiles, manager: SystemdManager): Cgro
     },
     remove,
     children,
+    kill: (group) => files.kill(pathOf(group)),
     processes: (group) => files.processes(pathOf(group)),
     close: () => manager.close(),
   };

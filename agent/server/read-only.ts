@@ -29,5 +29,6 @@ export function openReadOnlyServer({ view, more, listen, clock }: ReadOnlyOption
       }
     },
     listen,
+    portFlag: "read-only-port",
   });
 }

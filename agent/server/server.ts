@@ -74,6 +74,7 @@ export async function openKubeletServer(options: KubeletServerOptions): Promise<
     handler,
     upgrade: (upgrade) => void acceptUpgrade(upgrade, view, access),
     listen: options.listen,
+    portFlag: "kubelet-port",
     tls,
     onError: (error) => log.error({ err: error }, "a request to the kubelet's API ended in an unexpected error"),
   });
@@ -114,7 +115,7 @@ async function acceptUpgrade(upgrade: Upgrade, view: AgentView, access: Access):
     const method = request.method ?? "GET";
     const headers = headersOf(upgrade);
     refuseForeignPages(headers, headers.get("host") ?? "");
-    await access.admit({ method, path, headers, peer }, { signal: gone.signal });
+    await access.admit({ method, path, headers, peer, isUpgrade: true }, { signal: gone.signal });
     const [first = "", ...rest] = segments(path);
     const hold = sessionAt(view, first === "ui" ? rest : [first, ...rest], query);
     if (!hold) throw unknown();
@@ -138,5 +139,6 @@ export function openHealthServer(view: AgentView, port: number): Promise<Running
       }
     },
     listen: { host: "127.0.0.1", port },
+    portFlag: "healthz-port",
   });
 }

@@ -26,13 +26,14 @@ export interface ApiParts {
   readonly mirrors: MirrorPods | undefined;
   /** Told of the node's own object. */
   readonly onNode: (node: Node) => void;
+  readonly onNodeDeleted: (node: Node) => void;
   readonly remembered: readonly AgentPod[];
   readonly checkpoint: Checkpoint;
 }
 
 /** Follows until stopped. */
 export async function watchApi(parts: ApiParts, call: Call): Promise<void> {
-  const { client, clock, log, nodeName, sources, statuses, mirrors, onNode, checkpoint } = parts;
+  const { client, clock, log, nodeName, sources, statuses, mirrors, onNode, onNodeDeleted, checkpoint } = parts;
   const pods = new WatchingInformer<Pod>({
     client,
     ref: resources.pods,
@@ -48,7 +49,8 @@ export async function watchApi(parts: ApiParts, call: Call): Promise<void> {
     log,
   });
   own.onEvent(({ type, object }) => {
-    if (type !== "delete") onNode(object);
+    if (type === "delete") onNodeDeleted(object);
+    else onNode(object);
   });
   pods.onEvent(({ type, object }) => {
     const pod = agentPodOf(object);

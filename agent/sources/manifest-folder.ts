@@ -1,9 +1,10 @@
 // Static pods from a folder: noticed at once, read again every 20 seconds in case the notice was lost. A file that cannot be read keeps the
 // pods it had; the others are untouched.
 
-import { type FSWatcher, watch } from "node:fs";
-import { mkdir, readdir, readFile } from "node:fs/promises";
+import { constants, type FSWatcher, watch } from "node:fs";
+import { mkdir, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { Fault } from "../../plugins/kit/fault.ts";
 import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Log } from "../../plugins/kit/log.ts";
@@ -92,7 +93,7 @@ export class ManifestFolder {
     for (const name of names.sort()) {
       const path = join(dir, name);
       try {
-        this.#byFile.set(name, readManifest(await readFile(path, "utf8"), path, "file", nodeName));
+        this.#byFile.set(name, readManifest(await readText(path), path, "file", nodeName));
         this.#troubles.delete(name);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === "ENOENT") this.#byFile.delete(name);
@@ -109,5 +110,16 @@ export class ManifestFolder {
     if (this.#troubles.get(key) === message) return;
     this.#troubles.set(key, message);
     this.#options.onTrouble(message);
+  }
+}
+
+/** Of a regular file, also through a link of the administrator's: anything else could hold up every other read for ever. */
+async function readText(path: string): Promise<string> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    if (!(await file.stat()).isFile()) throw new Fault("invalid", `Cannot read ${path}: it is not a regular file`);
+    return await file.readFile("utf8");
+  } finally {
+    await file.close();
   }
 }

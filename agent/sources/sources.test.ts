@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -131,6 +132,10 @@ t.test("ManifestFolder keeps the pods of a file that went bad, and the others", 
   rmSync(join(dir, "b.yaml"));
   await folder.read();
   t.same(names(), ["a-n"]);
+  execFileSync("mkfifo", [join(dir, "fifo.yaml")]);
+  await folder.read();
+  t.same(names(), ["a-n"], "a FIFO holds up nobody");
+  t.match(troubles.at(-1), /not a regular file/);
 });
 
 t.test("ManifestFolder runs the first of two pods of one name, and names both files", async (t) => {

@@ -20,6 +20,7 @@ export class AgentMeters {
   readonly pullSeconds: Histogram;
   readonly relistSeconds: Histogram;
   readonly relistIntervals: Histogram;
+  readonly relistPodErrors: Counter;
   readonly workerSeconds: Histogram;
   readonly podStartSeconds: Histogram;
   readonly podStartSliSeconds: Histogram;
@@ -28,6 +29,7 @@ export class AgentMeters {
   readonly startedContainers: Counter;
   readonly startedContainerErrors: Counter;
   readonly evictions: Counter;
+  readonly orphanedProcesses: Counter;
   readonly cgroupSeconds: Histogram;
   readonly storageSeconds: Histogram;
   readonly client: ClientMeters;
@@ -72,6 +74,10 @@ export class AgentMeters {
       alpha("Interval in seconds between relisting in PLEG."),
       [...usualBuckets, 30, 60, 90],
     );
+    this.relistPodErrors = meters.counter(
+      "skiff_pleg_pod_status_errors_total",
+      "Pods whose status could not be read from the runtime during a relist",
+    );
     this.workerSeconds = meters.histogram(
       "kubelet_pod_worker_duration_seconds",
       alpha("Duration in seconds to sync a single pod. Broken down by operation type: sync, terminating, terminated"),
@@ -102,6 +108,10 @@ export class AgentMeters {
     this.evictions = meters.counter(
       "kubelet_evictions",
       alpha("Cumulative number of pod evictions by eviction signal"),
+    );
+    this.orphanedProcesses = meters.counter(
+      "skiff_orphaned_processes_killed_total",
+      "Processes killed because they were left in the cgroup of a pod after its containers were gone",
     );
     this.cgroupSeconds = meters.histogram(
       "kubelet_cgroup_manager_duration_seconds",

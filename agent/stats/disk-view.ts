@@ -8,7 +8,8 @@ import type { Clock } from "../../plugins/kit/clock.ts";
 import type { VolumeUsage } from "../../plugins/kit/volume.ts";
 import type { VolumeOnDisk } from "../volumes/pod-directories.ts";
 import { fileSystemTypes } from "../../plugins/kit/platform/mount.ts";
-import { Disk, type DiskUse, type FileSystemUse, fileSystemAt } from "./disk.ts";
+import type { FileSystemUse } from "../../plugins/kit/platform/file-system-use.ts";
+import { Disk, type DiskUse, fileSystemAt } from "./disk.ts";
 import { ForeignDisk } from "./foreign-disk.ts";
 import type { PodUsage } from "./usage.ts";
 

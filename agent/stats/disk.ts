@@ -3,21 +3,13 @@
 import { statfs } from "node:fs/promises";
 import { uninterrupted } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
-import { folderUsage } from "../../plugins/kit/platform/folder-usage.ts";
+import type { FileSystemUse } from "../../plugins/kit/platform/file-system-use.ts";
+import { folderUsage } from "../../plugins/kit/safe-files/folder-usage.ts";
 
 export interface DiskUse {
   readonly at: number;
   readonly bytes: number;
   readonly inodes: number;
-}
-
-export interface FileSystemUse {
-  readonly capacityBytes: number;
-  readonly availableBytes: number;
-  readonly usedBytes: number;
-  readonly inodes: number;
-  readonly inodesFree: number;
-  readonly inodesUsed: number;
 }
 
 const keepMs = 60_000;
@@ -63,6 +55,7 @@ export class Disk {
   }
 }
 
+/** Of a file system of this machine. */
 export async function fileSystemAt(path: string): Promise<FileSystemUse | undefined> {
   try {
     const { bsize, blocks, bfree, bavail, files, ffree } = await statfs(path);

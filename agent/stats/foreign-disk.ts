@@ -2,20 +2,25 @@
 // is gone holds whoever asks it, for hours if need be: so few are asked at a time, nobody waits long, and the last answer stands meanwhile.
 
 import type { Clock } from "../../plugins/kit/clock.ts";
-import { fileSystemAt, type FileSystemUse } from "./disk.ts";
+import { askFileSystem, type FileSystemUse } from "../../plugins/kit/platform/file-system-use.ts";
+import { uninterrupted } from "../../plugins/kit/call.ts";
 
 const keepMs = 60_000;
 const patienceMs = 2_000;
-/** Each holds one of the few threads that all files are read by. */
+const giveUpMs = 60_000;
+/** Each is a process that waits. */
 const mostAtOnce = 2;
+
+type Ask = (path: string) => Promise<FileSystemUse | undefined>;
+const askOther: Ask = (path) => askFileSystem(path, giveUpMs, uninterrupted).catch(() => undefined);
 
 export class ForeignDisk {
   readonly #clock: Clock;
-  readonly #ask: typeof fileSystemAt;
+  readonly #ask: Ask;
   readonly #known = new Map<string, { use: FileSystemUse | undefined; until: number }>();
   readonly #asking = new Set<string>();
 
-  constructor(clock: Clock, ask: typeof fileSystemAt = fileSystemAt) {
+  constructor(clock: Clock, ask: Ask = askOther) {
     this.#clock = clock;
     this.#ask = ask;
   }

@@ -3,7 +3,8 @@
 import type { Pressure, PressureLine } from "../../plugins/kit/pressure.ts";
 import type { CgroupSample } from "../../plugins/kit/stats-source.ts";
 import { apiTime } from "../status/times.ts";
-import type { DiskUse, FileSystemUse } from "./disk.ts";
+import type { FileSystemUse } from "../../plugins/kit/platform/file-system-use.ts";
+import type { DiskUse } from "./disk.ts";
 import type { NodeDisk, PodDisk } from "./disk-view.ts";
 import type { InterfaceCounters } from "./net-dev.ts";
 import type { ContainerUsage, PodUsage, Snapshot } from "./usage.ts";

@@ -27,13 +27,16 @@ export interface Verdict {
   readonly message: string;
   /** `DisruptionTarget`, where upstream sets it. */
   readonly condition?: BareCondition;
+  /** The pod was never admitted: it has no containers whose end could be told. */
+  readonly isRejection?: true;
 }
 
 export function computeStatus(input: StatusInput): PodStatus {
   const previous = input.previous ?? {};
-  const init = containerStatuses(input, "init", previous.initContainerStatuses ?? []);
-  const regular = containerStatuses(input, "regular", previous.containerStatuses ?? []);
-  const ephemeral = containerStatuses(input, "ephemeral", previous.ephemeralContainerStatuses ?? []);
+  const isRejected = wasRejected(input);
+  const init = isRejected ? [] : containerStatuses(input, "init", previous.initContainerStatuses ?? []);
+  const regular = isRejected ? [] : containerStatuses(input, "regular", previous.containerStatuses ?? []);
+  const ephemeral = isRejected ? [] : containerStatuses(input, "ephemeral", previous.ephemeralContainerStatuses ?? []);
   if (input.isTerminal) endStatuses(input.pod, init, regular);
   boundMessages([...init, ...regular, ...ephemeral]);
   const { phase, reason, message } = phaseAndReason(input, previous, [...regular, ...init]);
@@ -57,12 +60,19 @@ export function computeStatus(input: StatusInput): PodStatus {
     ...addressesOf(input, previous),
     startTime: previous.startTime ?? apiTime(input.nowMs),
     ...(init.length > 0 ? { initContainerStatuses: init } : {}),
-    containerStatuses: regular,
+    ...(isRejected ? {} : { containerStatuses: regular }),
     ...(ephemeral.length > 0 ? { ephemeralContainerStatuses: ephemeral } : {}),
     ...(input.resize ? { resize: input.resize } : {}),
     qosClass: input.pod.status?.qosClass ?? qosClassOf(input.pod.spec),
     ...(generation === undefined ? {} : { observedGeneration: generation }),
   };
+}
+
+/** Now, or by an agent before this one: it ended without any container. */
+function wasRejected({ verdict, pod, observed }: StatusInput): boolean {
+  if (verdict?.isRejection) return true;
+  const { phase, containerStatuses: told = [] } = pod.status ?? {};
+  return phase === "Failed" && told.length === 0 && (observed?.containers ?? []).length === 0;
 }
 
 function phaseAndReason(

@@ -3,7 +3,7 @@
 import type { Call } from "../../plugins/kit/call.ts";
 import type { VolumeUsage } from "../../plugins/kit/volume.ts";
 import type { AgentPod } from "../pods/agent-pod.ts";
-import type { FolderUsage } from "../../plugins/kit/platform/folder-usage.ts";
+import type { FolderUsage } from "../../plugins/kit/safe-files/folder-usage.ts";
 
 export interface MountedVolume {
   /** The directory, file or device on the host that stands for the volume. */

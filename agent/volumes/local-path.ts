@@ -2,7 +2,6 @@
 // name, below that place alone.
 
 import { existsSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Call } from "../../plugins/kit/call.ts";
 import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
@@ -16,6 +15,7 @@ import {
 } from "../../plugins/kit/objects/local-path.ts";
 import { resources } from "../../plugins/kit/objects/resources.ts";
 import type { Node } from "../../plugins/kit/objects/types.ts";
+import { removeTree } from "../../plugins/kit/safe-files/remove-tree.ts";
 import { limitDirectory } from "../../plugins/kit/platform/project-quota.ts";
 
 export interface LocalPathOptions {
@@ -65,7 +65,7 @@ export class LocalPathVolumes {
     try {
       // The file system forgets the limit of a project that has none; links inside are removed, not followed.
       if (existsSync(join(root, name))) limitDirectory(join(root, name), 0);
-      await rm(join(root, name), { recursive: true, force: true });
+      await removeTree(join(root, name), call);
       await this.#annotate({ [removalOf(name)]: null }, call);
       log.info({ volume: name }, "removed a volume that nobody claims any more");
     } catch (error) {

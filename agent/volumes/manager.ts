@@ -14,7 +14,7 @@ import { parseQuantity, quantityValue } from "../../plugins/kit/quantity.ts";
 import type { VolumeMountRequest, VolumePlugin, VolumeUsage } from "../../plugins/kit/volume.ts";
 import { type AgentPod, podName } from "../pods/agent-pod.ts";
 import type { MountedVolume, SubPathRequest, VolumeManager } from "./contract.ts";
-import { type FolderUsage, folderUsage } from "../../plugins/kit/platform/folder-usage.ts";
+import { type FolderUsage, folderUsage } from "../../plugins/kit/safe-files/folder-usage.ts";
 import type { GrowingVolume, VolumeGrowth } from "./growth.ts";
 import { PodDirectories } from "./pod-directories.ts";
 import { resolveVolume } from "./resolve.ts";
@@ -125,8 +125,10 @@ class PodVolumes implements VolumeManager {
       ...(fsGroup === undefined ? {} : { fsGroup: fsGroup + (rootId ?? 0) }),
       ...(rootId === undefined ? {} : { rootId }),
       ...(fsGroupChangePolicy ? { fsGroupChangePolicy } : {}),
+      isMounted: this.#directories.isReady(pod.metadata.uid, plugin.name, volume.name),
     };
     await this.#explain(pod, specName, plugin.mount(request, call));
+    if (!request.isMounted) this.#directories.setReady(pod.metadata.uid, plugin.name, volume.name);
     const { claimName } = resolved;
     if (plugin.expand && claimName && persistentVolume) {
       const growing = { pod, plugin, request, claimName, volumeName: specName };
@@ -146,7 +148,7 @@ class PodVolumes implements VolumeManager {
     if (Number.isInteger(group) && group > 0) state.groups.push(group);
     return {
       hostPath: plugin.hostPath?.(request) ?? request.path,
-      ...(resolved.readOnly ? { readOnly: true } : {}),
+      ...(resolved.readOnly || plugin.isReadOnly ? { readOnly: true } : {}),
       ...(resolved.isBlock ? { isBlock: true } : {}),
     };
   }

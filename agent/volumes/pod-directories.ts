@@ -1,8 +1,9 @@
 // Where a pod's volumes lie on disk. The layout says all that clean-up needs to know after a restart:
 //   <root>/pods/<uid>/volumes/<plugin~name>/<volume>            what the plugin mounted
+//   <root>/pods/<uid>/plugins/<plugin~name>/<volume>/ready      it was mounted whole once
 //   <root>/pods/<uid>/volume-subpaths/<volume>/<container>/<n>   binds of sub paths
 
-import { existsSync, readdirSync, rmdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export interface VolumeOnDisk {
@@ -26,6 +27,21 @@ export class PodDirectories {
 
   volume(uid: string, pluginName: string, volumeName: string): string {
     return join(this.pod(uid), "volumes", escapeName(pluginName), volumeName);
+  }
+
+  /** The volume was mounted whole for the pod, with its owners set; also before a restart. */
+  isReady(uid: string, pluginName: string, volumeName: string): boolean {
+    return existsSync(join(this.#readyDir(uid, pluginName, volumeName), "ready"));
+  }
+
+  setReady(uid: string, pluginName: string, volumeName: string): void {
+    const dir = this.#readyDir(uid, pluginName, volumeName);
+    mkdirSync(dir, { recursive: true, mode: 0o750 });
+    writeFileSync(join(dir, "ready"), "", { mode: 0o640 });
+  }
+
+  #readyDir(uid: string, pluginName: string, volumeName: string): string {
+    return join(this.pod(uid), "plugins", escapeName(pluginName), volumeName);
   }
 
   subPath(uid: string, volumeName: string, containerName: string, index: number): string {
@@ -54,6 +70,8 @@ export class PodDirectories {
 
   /** Removes the empty folders that are left; one that is not empty stays, so that nothing mounted is ever deleted through. */
   removeEmpty(uid: string): void {
+    // Never mounted into a container, and nothing is mounted in it.
+    rmSync(join(this.pod(uid), "plugins"), { recursive: true, force: true });
     removeEmptyBelow(join(this.pod(uid), "volume-subpaths"));
     removeEmptyBelow(join(this.pod(uid), "volumes"));
     removeEmptyBelow(this.pod(uid), false);

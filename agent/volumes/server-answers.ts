@@ -1,19 +1,23 @@
 // Whether the server behind a volume answers. One that is gone holds whoever looks at its files, in this process everything: so it is asked
-// from a thread beside before anything here looks at them.
+// by a process beside before anything here looks at them.
 
-import { statfs } from "node:fs/promises";
+import { uninterrupted } from "../../plugins/kit/call.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
+import { askFileSystem } from "../../plugins/kit/platform/file-system-use.ts";
 import { fileSystemTypes } from "../../plugins/kit/platform/mount.ts";
 
 const onServers = /^(nfs|cifs|smb|ceph|glusterfs|9p|fuse)/;
 const patienceMs = 5_000;
-/** Nobody is asked twice at a time: each question holds one of the few threads that all files are read by. */
+const giveUpMs = 60_000;
+/** Nobody is asked twice at a time: each question is a process that waits. */
 const asking = new Map<string, Promise<unknown>>();
+
+const askOther = (path: string) => askFileSystem(path, giveUpMs, uninterrupted);
 
 /** Resolves at once for what lies on this machine. Fault `unavailable` when the server stays silent. */
 export async function mustAnswer(
   path: string,
-  { types = fileSystemTypes(), ask = statfs as (path: string) => Promise<unknown>, withinMs = patienceMs } = {},
+  { types = fileSystemTypes(), ask = askOther as (path: string) => Promise<unknown>, withinMs = patienceMs } = {},
 ): Promise<void> {
   if (!onServers.test(types.get(path) ?? "")) return;
   let timer: NodeJS.Timeout | undefined;

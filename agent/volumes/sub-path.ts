@@ -1,16 +1,12 @@
 // Sub paths: a bind of one directory or file of a volume, made from a handle so that swapping a link in between changes nothing.
 
-import { chmodSync, closeSync, lstatSync, mkdirSync, openSync, rmdirSync, statSync, unlinkSync } from "node:fs";
-import { dirname, join, normalize } from "node:path";
+import { chmodSync, mkdirSync, statSync } from "node:fs";
+import { basename, dirname, normalize } from "node:path";
 import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import {
-  closeHandle,
-  isMountPoint,
-  mount,
-  mountFlags,
-  openBeneath,
-  unmount,
-} from "../../plugins/kit/platform/mount.ts";
+import { isMountPoint, mount, mountFlags, unmount } from "../../plugins/kit/platform/mount.ts";
+import { closeHandle } from "../../plugins/kit/safe-files/calls.ts";
+import { Folder } from "../../plugins/kit/safe-files/folder.ts";
+import { openBeneath } from "../../plugins/kit/safe-files/open-beneath.ts";
 
 /** Binds `subPath` of the volume at `target` and returns the target. Makes missing directories, one checked step at a time. */
 export function bindSubPath(volumeRoot: string, subPath: string, target: string): string {
@@ -26,12 +22,22 @@ export function bindSubPath(volumeRoot: string, subPath: string, target: string)
       removeBind(target);
     }
     mkdirSync(dirname(target), { recursive: true, mode: 0o750 });
-    if (statSync(source).isDirectory()) mkdirSync(target, { recursive: true, mode: 0o750 });
-    else closeSync(openSync(target, "a", 0o640));
+    makeMountPoint(target, statSync(source).isDirectory());
     mount(source, target, null, mountFlags.bind | mountFlags.recursive);
     return target;
   } finally {
     closeHandle(handle);
+  }
+}
+
+function makeMountPoint(target: string, isDirectory: boolean): void {
+  if (isDirectory) return void mkdirSync(target, { recursive: true, mode: 0o750 });
+  const parent = Folder.open(dirname(target));
+  try {
+    if (!parent.look(basename(target)))
+      parent.makeFile(basename(target), new Uint8Array(), { mode: 0o640, uid: 0, gid: 0 });
+  } finally {
+    parent.close();
   }
 }
 
@@ -40,9 +46,11 @@ function isSame(one: string, other: string): boolean {
   return a.dev === b.dev && a.ino === b.ino;
 }
 
+const open = (root: string, path: string) => openBeneath(root, path, { followsLinks: true });
+
 function openOrMake(root: string, path: string): number {
   try {
-    return openBeneath(root, path);
+    return open(root, path);
   } catch (error) {
     if (!isFault(error, "not-found")) throw error;
   }
@@ -50,35 +58,42 @@ function openOrMake(root: string, path: string): number {
   const mode = statSync(root).mode & 0o7777;
   let done = "";
   for (const part of path.split("/")) {
-    const parent = openBeneath(root, done);
+    // Through the handle: what the parent's name means may have changed since.
+    const parent = new Folder(open(root, done));
     try {
-      // Through the handle: what the parent's name means may have changed since.
-      mkdirSync(join(`/proc/self/fd/${parent}`, part));
-      setMode(root, done === "" ? part : `${done}/${part}`, mode);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      if (!parent.look(part)) makeFolder(parent, part, mode);
     } finally {
-      closeHandle(parent);
+      parent.close();
     }
     done = done === "" ? part : `${done}/${part}`;
   }
-  return openBeneath(root, path);
+  return open(root, path);
 }
 
-/** Apart from making it: the umask takes bits away then, and the group's bit is not taken at all. */
-function setMode(root: string, path: string, mode: number): void {
-  const handle = openBeneath(root, path);
+/** The mode apart from making it: the umask takes bits away then, and the group's bit is not taken at all. */
+function makeFolder(parent: Folder, name: string, mode: number): void {
+  const made = parent.makeFolder(name);
   try {
-    chmodSync(`/proc/self/fd/${handle}`, mode);
+    chmodSync(made.path, mode);
   } finally {
-    closeHandle(handle);
+    made.close();
   }
 }
 
 /** Takes the bind and its empty placeholder away; nothing there is fine. */
 export function removeBind(target: string): void {
   unmount(target);
-  const found = lstatSync(target, { throwIfNoEntry: false });
-  if (found?.isDirectory()) rmdirSync(target);
-  else if (found) unlinkSync(target);
+  let parent: Folder;
+  try {
+    parent = Folder.open(dirname(target));
+  } catch (error) {
+    if (isFault(error, "not-found")) return;
+    throw error;
+  }
+  try {
+    if (parent.look(basename(target))?.isDirectory()) parent.removeFolder(basename(target));
+    else parent.removeFile(basename(target));
+  } finally {
+    parent.close();
+  }
 }

@@ -38,7 +38,7 @@ function setUp() {
     const headers = new Headers({ authorization: `Bearer ${token}` });
     return access.admit({ method: "GET", path, headers, peer: { address: "" } }, uninterrupted);
   };
-  return { clock, asked, state, admit };
+  return { clock, asked, state, access, admit };
 }
 
 t.test("Access asks once for who and whether, and again when the answers are old", async (t) => {
@@ -101,8 +101,9 @@ t.test("attributesOf() names the subresource of each path", async (t) => {
     "/logs/": "log",
     "/spec/": "spec",
     "/checkpoint/a/b/c": "checkpoint",
-    "/exec/a/b/c": "proxy",
     "/": "proxy",
+    "/pods": "proxy",
+    "/%73tats/summary": "stats",
     "/statsx": "proxy",
     "/constructor": "proxy",
   };
@@ -110,4 +111,31 @@ t.test("attributesOf() names the subresource of each path", async (t) => {
     t.match(attributesOf("GET", path), { verb: "get", subresource });
   t.equal(attributesOf("POST", "/run/a/b/c").verb, "create");
   t.equal(attributesOf("PUT", "/debug/flags/v").verb, "update");
+});
+
+t.test("attributesOf() needs create for sessions, whatever the method", async (t) => {
+  for (const method of ["GET", "PUT", "POST"]) {
+    for (const path of [
+      "/exec/a/b/c",
+      "/attach/a/b/c",
+      "/run/a/b/c",
+      "/portForward/a/b",
+      "/%65xec/a/b/c",
+      "/ui/exec/a/b/c",
+    ])
+      t.same(attributesOf(method, path), { verb: "create", subresource: "proxy" }, `${method} ${path}`);
+    t.equal(attributesOf(method, "/pods", true).verb, "create", `${method} with an upgrade`);
+  }
+  t.equal(attributesOf("GET", "/containerLogs/a/exec/c").verb, "get");
+});
+
+t.test("Access believes a certificate until its end, however long the connection lasts", async (t) => {
+  const { clock, access } = setUp();
+  const certificate = { commonName: "ann", organizations: [], fingerprint256: "", endsAt: clock.now() + 60_000 };
+  const ask = (headers = new Headers()) =>
+    access.admit({ method: "GET", path: "/pods", headers, peer: { address: "", certificate } }, uninterrupted);
+  t.match(await ask(), { name: "ann" });
+  await clock.advance(60_000);
+  await t.rejects(ask(), { code: "unauthorized" });
+  t.match(await ask(new Headers({ authorization: "Bearer good" })), { name: "robot" });
 });

@@ -53,12 +53,18 @@ export class Access {
 
   /** The user; Fault `unauthorized` or `forbidden` otherwise. `path` is the one that will be routed, already normal. */
   async admit(
-    request: { readonly method: string; readonly path: string; readonly headers: Headers; readonly peer: Peer },
+    request: {
+      readonly method: string;
+      readonly path: string;
+      readonly headers: Headers;
+      readonly peer: Peer;
+      readonly isUpgrade?: boolean;
+    },
     call: Call,
   ): Promise<UserInfo> {
     const user = await this.#userOf(request.headers, request.peer, call);
     if (!user) throw new Fault("unauthorized", "Unauthorized");
-    const asked = attributesOf(request.method, request.path);
+    const asked = attributesOf(request.method, request.path, request.isUpgrade);
     const { allowed, reason } = await this.#verdictOn(user, asked, call);
     if (allowed) return user;
     const what = `user=${user.name}, verb=${asked.verb}, resource=nodes, subresource=${asked.subresource}`;
@@ -66,7 +72,9 @@ export class Access {
   }
 
   async #userOf(headers: Headers, { certificate }: Peer, call: Call): Promise<UserInfo | undefined> {
-    if (certificate && certificate.commonName !== "")
+    // Verified when the connection began, which may be long ago. Without it a token may still say who it is.
+    const isValid = certificate !== undefined && certificate.endsAt > this.#options.clock.now();
+    if (isValid && certificate.commonName !== "")
       return { name: certificate.commonName, groups: [...certificate.organizations, "system:authenticated"] };
     const token = tokenIn(headers);
     if (token === undefined) return undefined;
@@ -115,7 +123,7 @@ export class Access {
 }
 
 /** From the Authorization header or, for browsers' WebSockets, from the subprotocol that carries it. */
-function tokenIn(headers: Headers): string | undefined {
+export function tokenIn(headers: Headers): string | undefined {
   const match = /^\s*bearer\s+(\S+)\s*$/i.exec(headers.get("authorization") ?? "");
   if (match) return match[1];
   const protocols = (headers.get("sec-websocket-protocol") ?? "").split(",").map((name) => name.trim());

@@ -24,8 +24,25 @@ const subresources: ReadonlyMap<string, string> = new Map([
   ["api", "stats"],
 ]);
 
-/** By the path's first segment; whatever has no subresource of its own is `nodes/proxy`. */
-export function attributesOf(method: string, path: string): NodeAttributes {
-  const [, first = ""] = path.split("/");
-  return { verb: verbs.get(method) ?? method.toLowerCase(), subresource: subresources.get(first) ?? "proxy" };
+/** Exec, attach and port-forward begin as a GET when a WebSocket carries them: reading rights alone must not open a shell. */
+const sessions: ReadonlySet<string> = new Set(["exec", "attach", "run", "portforward"]);
+
+/**
+ * By the path's first segment; whatever has no subresource of its own is `nodes/proxy`. Sessions, and any connection that is to be
+ * upgraded, need `create` whatever the method: stricter than upstream's kubelet.
+ */
+export function attributesOf(method: string, path: string, isUpgrade = false): NodeAttributes {
+  const [first = "", second = ""] = path.slice(1).split("/", 2).map(decoded);
+  const session = (first === "ui" ? second : first).toLowerCase();
+  const verb = isUpgrade || sessions.has(session) ? "create" : (verbs.get(method) ?? method.toLowerCase());
+  return { verb, subresource: subresources.get(first) ?? "proxy" };
+}
+
+/** As the routes read it. */
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment; // no route has such a name
+  }
 }

@@ -1,8 +1,10 @@
 // Reads a container's log file, and follows it: through rotation, until the container is no more.
 
-import { type FileHandle, open, stat } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import type { Call } from "../../../plugins/kit/call.ts";
 import type { Clock } from "../../../plugins/kit/clock.ts";
+import { isFault } from "../../../plugins/kit/fault.ts";
+import { openLog } from "../../containers/log-files.ts";
 import { tailStart } from "./log-tail.ts";
 import { type LogChoice, LogText } from "./log-text.ts";
 
@@ -74,10 +76,13 @@ export async function* readLog(
 /** The file that stands under the name now, when it is another one: the old one has been rotated away and is complete. */
 async function replacementOf(file: FileHandle, path: string): Promise<FileHandle | undefined> {
   try {
-    const [own, named] = await Promise.all([file.stat(), stat(path)]);
-    return own.ino === named.ino && own.dev === named.dev ? undefined : await open(path, "r");
+    const named = await openLog(path);
+    const [own, other] = await Promise.all([file.stat(), named.stat()]);
+    if (own.ino !== other.ino || own.dev !== other.dev) return named;
+    await named.close();
+    return undefined;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    if (isFault(error, "not-found")) return undefined;
     throw error;
   }
 }
@@ -90,9 +95,9 @@ async function openWhenThere(
 ): Promise<FileHandle | undefined> {
   for (;;) {
     try {
-      return await open(path, "r");
+      return await openLog(path);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      if (!isFault(error, "not-found")) throw error;
       if (!mayCome() || call.signal.aborted) return undefined;
       await clock.sleep(lookAgainMs, call).catch(() => {});
     }

@@ -22,10 +22,15 @@ export class PageFiles {
     this.#dir = dir;
   }
 
+  /** Whether it could name a file of the page. */
+  isName(name: string): boolean {
+    return name === "" || /^[a-z0-9-]+\.(html|js|css)$/i.test(name);
+  }
+
   /** By plain name; undefined for anything else. */
   answer(name: string): Response | undefined {
+    if (!this.isName(name)) return undefined;
     const file = name === "" ? "index.html" : name;
-    if (!/^[a-z0-9-]+\.(html|js|css)$/i.test(file)) return undefined;
     const bytes = this.#read(file);
     if (!bytes) return file === "index.html" ? text("the page has not been built: run the set-up\n", 503) : undefined;
     const headers = {

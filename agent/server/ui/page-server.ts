@@ -1,11 +1,11 @@
-// The page on a port of its own, for this machine alone. Looking is free; logs and terminals need a token, as on the kubelet's port.
+// The page on a port of its own, for this machine alone. Its files are open; everything that they show needs a token, as on the kubelet's
+// port: other users of the machine, and pods in its network, see nothing.
 
 import type { Log } from "../../../plugins/kit/log.ts";
 import { type Peer, type RunningServer, serve, type Upgrade } from "../../../plugins/kit/platform/http-server.ts";
 import { refuse } from "../../../cri/stream/refuse.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
 import type { Access } from "../access/access.ts";
-import { refuseForeignPages } from "../access/origin.ts";
 import { failed, statusOfError } from "../answers.ts";
 import { bodyOf } from "../body.ts";
 import type { AgentView } from "../contract.ts";
@@ -13,6 +13,7 @@ import { segments, unknown } from "../path.ts";
 import type { MoreRoutes } from "../routes.ts";
 import { sessionAt } from "../sessions.ts";
 import { headersOf } from "../upgrade-headers.ts";
+import type { LocalToken } from "./local-token.ts";
 import type { PageRoutes } from "./routes.ts";
 
 export interface PageServerOptions {
@@ -20,8 +21,8 @@ export interface PageServerOptions {
   readonly routes: PageRoutes;
   /** cAdvisor's API and metrics, which its users look for on this port. */
   readonly more?: MoreRoutes;
-  /** Without an API server nobody can be known, and logs and terminals stay closed. */
-  readonly access: Access | undefined;
+  /** Who may; on a node without an API server, who has its own token. */
+  readonly access: Access | LocalToken;
   readonly port: number;
   readonly log: Log;
 }
@@ -29,8 +30,10 @@ export interface PageServerOptions {
 export function openPageServer(options: PageServerOptions): Promise<RunningServer> {
   const { view, routes, access, log } = options;
   const admit = async (method: string, path: string, headers: Headers, peer: Peer, signal: AbortSignal) => {
-    if (!access) throw new Fault("unauthorized", "Unauthorized");
-    return access.admit({ method, path, headers, peer }, { signal });
+    if ("admit" in access) return access.admit({ method, path, headers, peer }, { signal });
+    const user = access.userOf(headers);
+    if (!user) throw new Fault("unauthorized", "Unauthorized");
+    return user;
   };
   const acceptUpgrade = async (upgrade: Upgrade) => {
     const gone = new AbortController();
@@ -38,10 +41,10 @@ export function openPageServer(options: PageServerOptions): Promise<RunningServe
     upgrade.socket.once("close", () => gone.abort());
     try {
       const { request, peer } = upgrade;
-      mustBeLocal(request.headers.host);
-      refuseForeignPages(headersOf(upgrade), request.headers.host ?? "");
+      mustBeOwn(headersOf(upgrade), request.headers.host ?? "");
       const { pathname: path, searchParams: query } = new URL(`http://page${request.url ?? "/"}`);
-      await admit(request.method ?? "GET", path, headersOf(upgrade), peer, gone.signal);
+      // A WebSocket begins as a GET, but exec, attach and port-forward do more than read.
+      await admit("POST", path, headersOf(upgrade), peer, gone.signal);
       const hold = sessionAt(view, segments(path), query);
       if (!hold) throw unknown();
       await hold(upgrade, { signal: gone.signal });
@@ -50,22 +53,23 @@ export function openPageServer(options: PageServerOptions): Promise<RunningServe
       refuse(upgrade, status, message);
     }
   };
-  const cadvisorAnswer = async (request: Request, parts: readonly string[], query: URLSearchParams) => {
+  const cadvisorAnswer = async (request: Request, parts: readonly string[], query: URLSearchParams, peer: Peer) => {
     const [first = "", second] = parts;
     const wanted = first === "api" ? parts : first === "metrics" && !second ? ["metrics", "cadvisor"] : undefined;
     const { method, signal, url } = request;
     if (!wanted || !["GET", "HEAD", "POST"].includes(method)) return undefined;
-    const asked = { method, path: new URL(url).pathname, query, body: bodyOf(request), parts: wanted };
+    const path = new URL(url).pathname;
+    await admit(method, path, request.headers, peer, signal);
+    const asked = { method, path, query, body: bodyOf(request), parts: wanted };
     return await options.more?.(asked, { signal });
   };
   return serve({
     async handler(request, peer) {
       try {
         const { pathname: path, searchParams: query, host } = new URL(request.url);
-        mustBeLocal(request.headers.get("host") ?? host);
-        refuseForeignPages(request.headers, request.headers.get("host") ?? host);
+        mustBeOwn(request.headers, request.headers.get("host") ?? host);
         const parts = segments(path);
-        const found = await cadvisorAnswer(request, parts, query);
+        const found = await cadvisorAnswer(request, parts, query, peer);
         if (found) return found;
         if (request.method !== "GET" && request.method !== "HEAD") throw unknown();
         const { method, headers, signal } = request;
@@ -82,8 +86,14 @@ export function openPageServer(options: PageServerOptions): Promise<RunningServe
   });
 }
 
-/** A name that leads here from elsewhere is another page's trick on this machine's browser. */
-function mustBeLocal(host: string | undefined): void {
-  const name = (host ?? "").replace(/:\d+$/, "");
+/**
+ * Refuses what a page of another site makes this machine's browser ask: by a host name that resolves to 127.0.0.1 (DNS rebinding), or
+ * from another origin. Nothing stands before this port, so that no forwarding header excuses a foreign origin.
+ */
+function mustBeOwn(headers: Headers, host: string): void {
+  const name = host.replace(/:\d+$/, "");
   if (!["127.0.0.1", "localhost", "[::1]"].includes(name)) throw new Fault("forbidden", `no page for host "${name}"`);
+  const origin = headers.get("origin");
+  if (origin !== null && origin !== `http://${host}`)
+    throw new Fault("forbidden", `a page of ${JSON.stringify(origin.slice(0, 100))} may not ask here`);
 }

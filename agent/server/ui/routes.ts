@@ -32,7 +32,7 @@ interface PageRequest {
 export interface PageRoutes {
   /** Undefined for a path that is none of the page's. */
   answer(request: PageRequest, call: Call): Response | Promise<Response> | undefined;
-  /** What anyone on this machine may see; all else needs a token. */
+  /** The page's own files, which tell nothing of this node; all else needs a token. */
   isOpen(parts: readonly string[]): boolean;
 }
 
@@ -57,6 +57,6 @@ export function pageRoutes(view: AgentView, options: PageOptions, clock: Clock):
       if (first === "cluster") return cluster(user, call);
       return files.answer(first);
     },
-    isOpen: (parts) => parts.length === 1 && parts[0] !== "cluster",
+    isOpen: ([first = "", ...rest]) => rest.length === 0 && files.isName(first),
   };
 }

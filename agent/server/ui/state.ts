@@ -17,6 +17,8 @@ export interface PageContainer {
   readonly role: string;
   readonly state: string;
   readonly reason: string;
+  /** Of its last end, where it has ended. */
+  readonly exitCode?: number;
   /** It failed, or cannot be started. */
   readonly isTroubled: boolean;
   readonly isReady: boolean;
@@ -106,6 +108,7 @@ export function pageState(view: AgentView, snapshot: Snapshot, history: History,
       const told = statuses.find(({ name }) => name === container.name);
       const used = newest && usage.get(newest.id);
       const { waiting, terminated } = told?.state ?? {};
+      const ended = terminated ?? told?.lastState?.terminated;
       const pull = waiting && pullOf(pulls, container.image ?? "");
       return {
         name: container.name,
@@ -113,6 +116,7 @@ export function pageState(view: AgentView, snapshot: Snapshot, history: History,
         role,
         state: waiting ? "waiting" : (newest?.state ?? "waiting"),
         reason: waiting?.reason ?? terminated?.reason ?? "",
+        ...(ended ? { exitCode: ended.exitCode } : {}),
         isTroubled: waiting
           ? !startReasons.has(waiting.reason ?? "")
           : terminated !== undefined && terminated.exitCode !== 0,

@@ -1,4 +1,4 @@
-// The token that logs and terminals need: from the link's fragment or the sign-in field, kept for this tab alone.
+// The token that the page needs: from the link's fragment or the sign-in field, kept for this tab alone.
 
 const key = "skiff-token";
 
@@ -8,6 +8,10 @@ export function takeTokenFromLink(): void {
   if (!match?.[1]) return;
   sessionStorage.setItem(key, decodeURIComponent(match[1]));
   history.replaceState(null, "", location.pathname + location.search);
+}
+
+export function hasToken(): boolean {
+  return token() !== "";
 }
 
 function token(): string {

@@ -27,6 +27,8 @@ export function useAsked<T>(path: string, round = 0): Answer<T> {
       // Nobody looks at a page in the background.
       if (!stop.signal.aborted) timer = setTimeout(() => whenSeen(look, stop.signal), beatMs);
     };
+    // A refusal is news once: what is asked for with another token is not refused yet.
+    setAnswer(({ value }) => (value === undefined ? {} : { value }));
     void look();
     return () => {
       stop.abort();

@@ -15,7 +15,9 @@ export function ClusterView() {
       <header>
         <h1>Cluster</h1>
       </header>
-      {isRefused && <SignIn what="The cluster's nodes and workloads" onToken={() => setRound(round + 1)} />}
+      {isRefused && (
+        <SignIn what="The cluster's nodes and workloads" status={trouble} onToken={() => setRound(round + 1)} />
+      )}
       {value && !isRefused && (
         <>
           <h2>Nodes</h2>

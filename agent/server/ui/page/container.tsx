@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { PageContainer, PagePod } from "../state.ts";
+import { bearer } from "./access.ts";
 import { Logs } from "./logs.tsx";
 import { linkTo } from "./place.ts";
 import { Plots } from "./plots.tsx";
@@ -36,6 +37,9 @@ export function ContainerView({ pod, container }: ContainerProps) {
           {container.restarts > 0 && ` · ${container.restarts} ${container.restarts === 1 ? "restart" : "restarts"}`}
         </span>
       </header>
+      {container.isTroubled && container.exitCode !== undefined && (
+        <LastEnd path={path} exitCode={container.exitCode} restarts={container.restarts} />
+      )}
       <Plots points={container.points} />
       {refused && (
         <SignIn
@@ -55,7 +59,11 @@ export function ContainerView({ pod, container }: ContainerProps) {
         </button>
       </div>
       {isTerminal ? (
-        <TerminalView key={`t${round}`} path={path} onRefused={() => setRefused(true)} />
+        container.state === "running" ? (
+          <TerminalView key={`t${round}`} path={path} />
+        ) : (
+          <p role="status">A terminal needs a running container, and this one is not running.</p>
+        )
       ) : refused ? null : (
         <Logs
           key={`l${round}`}
@@ -70,7 +78,27 @@ export function ContainerView({ pod, container }: ContainerProps) {
   );
 }
 
-function TerminalView({ path, onRefused }: { readonly path: string; readonly onRefused: () => void }) {
+/** How a container that failed ended, with the last line that it wrote. */
+function LastEnd({ path, exitCode, restarts }: { path: string; exitCode: number; restarts: number }) {
+  const [line, setLine] = useState("");
+  useEffect(() => {
+    const stop = new AbortController();
+    fetch(`containerLogs/${path}?tailLines=1`, { headers: bearer(), signal: stop.signal }).then(
+      async (response) => setLine(response.ok ? (await response.text()).trim() : ""),
+      () => {}, // left, or no answer: the exit code is shown all the same
+    );
+    return () => stop.abort();
+  }, [path, restarts]);
+  return (
+    <section class="card" aria-label="Last end">
+      <strong class="bad">exited with code {exitCode}</strong>
+      {line && <pre class="output">{line}</pre>}
+    </section>
+  );
+}
+
+function TerminalView({ path }: { readonly path: string }) {
+  const [ended, setEnded] = useState("");
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
     let close: (() => void) | undefined;
@@ -80,7 +108,7 @@ function TerminalView({ path, onRefused }: { readonly path: string; readonly onR
       link.rel = "stylesheet";
       link.href = "terminal.css";
       document.head.append(link);
-      if (place.current && !isGone) close = openTerminal(place.current, path, (why) => why && onRefused());
+      if (place.current && !isGone) close = openTerminal(place.current, path, setEnded);
     });
     return () => {
       isGone = true;
@@ -90,6 +118,11 @@ function TerminalView({ path, onRefused }: { readonly path: string; readonly onR
   return (
     <section aria-label="Terminal">
       <div class="terminal" ref={place} />
+      {ended && (
+        <p role="status" class="bad">
+          The terminal ended: {ended}. The container may have stopped, or this token may not open terminals.
+        </p>
+      )}
       <p class="soft">Shift+Tab leaves the terminal.</p>
     </section>
   );

@@ -7,13 +7,15 @@ import { Plots } from "./plots.tsx";
 import { isTroubled, wordFor } from "./pod.tsx";
 import { bytes, cores, since, stateWords } from "./words.ts";
 
-export function NodeView({ state }: { readonly state: PageState }) {
+export function NodeView({ state, isLost }: { readonly state: PageState; readonly isLost: boolean }) {
   const { node } = state;
   return (
     <>
       <header>
         <h1>{node.name}</h1>
-        <span class={node.trouble ? "bad" : "good"}>{node.trouble || "healthy"}</span>
+        <span class={isLost || node.trouble ? "bad" : "good"}>
+          {isLost ? "does not answer" : node.trouble || "healthy"}
+        </span>
         <span class="soft">
           {node.version} · up {since(node.bootedAt)} · load {node.load.map((one) => one.toFixed(2)).join(" ")}
           {node.disk && ` · disk ${bytes(node.disk.free)} free of ${bytes(node.disk.total)}`}
@@ -33,7 +35,9 @@ export function NodeView({ state }: { readonly state: PageState }) {
 function Pods({ pods }: { readonly pods: readonly PagePod[] }) {
   const [wanted, setWanted] = useState("");
   if (pods.length === 0) return <p class="soft">No pods run here yet.</p>;
-  const shown = pods.filter(({ namespace, name }) => `${namespace}/${name}`.includes(wanted));
+  const found = pods.filter(({ namespace, name }) => `${namespace}/${name}`.includes(wanted));
+  // Those that need somebody first; the order among the others stays.
+  const shown = found.toSorted((a, b) => Number(isTroubled(b)) - Number(isTroubled(a)));
   return (
     <>
       {pods.length > 8 && (

@@ -1,9 +1,17 @@
 // The field for a token, shown where something was refused.
 
 import { useState } from "preact/hooks";
-import { keepToken } from "./access.ts";
+import { hasToken, keepToken } from "./access.ts";
 
-export function SignIn({ what, onToken }: { readonly what: string; readonly onToken: () => void }) {
+interface SignInProps {
+  /** What is asked for, as the subject of a sentence. */
+  readonly what: string;
+  /** 401: nobody known; 403: somebody who may not. */
+  readonly status?: number;
+  readonly onToken: () => void;
+}
+
+export function SignIn({ what, status, onToken }: SignInProps) {
   const [value, setValue] = useState("");
   return (
     <form
@@ -11,9 +19,15 @@ export function SignIn({ what, onToken }: { readonly what: string; readonly onTo
       onSubmit={(event) => {
         event.preventDefault();
         keepToken(value.trim());
+        setValue("");
         onToken();
       }}
     >
+      {hasToken() && (
+        <strong class="bad" role="alert">
+          {status === 403 ? "This token may not see it." : "This token is not valid: it is wrong, or has expired."}
+        </strong>
+      )}
       <label>
         {what} need a token (<code>skiff ui</code> prints a link with one):{" "}
         <input type="password" value={value} onInput={(event) => setValue(event.currentTarget.value)} />
