@@ -76,7 +76,7 @@ export function openAccess({ pki, clock, clusterDomain }: AccessOptions): Access
     tokenAuthenticators,
     authorizers,
     authenticators: [
-      clientCertificateAuthenticator,
+      clientCertificateAuthenticator(clock),
       firstOf(plugged),
       bearerAuthenticator(tokenAuthenticators, apiAudiences),
       anonymousAuthenticator,

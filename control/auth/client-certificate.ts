@@ -2,6 +2,8 @@
 // The server seam hands over a certificate only when it was verified against the cluster's CA.
 
 import type { UserInfo } from "../../plugins/kit/admission.ts";
+import type { Clock } from "../../plugins/kit/clock.ts";
+import { Fault } from "../../plugins/kit/fault.ts";
 import type { Peer } from "../../plugins/kit/platform/http-server.ts";
 import type { Authenticator } from "./contract.ts";
 
@@ -10,16 +12,24 @@ type Certificate = NonNullable<Peer["certificate"]>;
 /** Whom a certificate names; the requests of a connection share it. */
 const users = new WeakMap<Certificate, UserInfo>();
 
-export const clientCertificateAuthenticator: Authenticator = {
-  name: "client-certificate",
-  async authenticate({ peer }) {
-    const certificate = peer.certificate;
-    if (!certificate || certificate.commonName === "") return undefined;
-    let user = users.get(certificate);
-    if (!user) users.set(certificate, (user = userOf(certificate)));
-    return user;
-  },
-};
+/** The certificate was verified when the connection began, which may be long ago: its end is compared with every request. */
+export function clientCertificateAuthenticator(clock: Pick<Clock, "now">): Authenticator {
+  return {
+    name: "client-certificate",
+    async authenticate({ peer, headers }) {
+      const certificate = peer.certificate;
+      if (!certificate || certificate.commonName === "") return undefined;
+      if (certificate.endsAt <= clock.now()) {
+        // A token may still say who it is; without one they are not nobody but refused.
+        if (headers.has("authorization")) return undefined;
+        throw new Fault("unauthorized", "Unauthorized");
+      }
+      let user = users.get(certificate);
+      if (!user) users.set(certificate, (user = userOf(certificate)));
+      return user;
+    },
+  };
+}
 
 function userOf(certificate: Certificate): UserInfo {
   return {

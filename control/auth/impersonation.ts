@@ -2,8 +2,9 @@
 
 import type { UserInfo } from "../../plugins/kit/admission.ts";
 import type { Call } from "../../plugins/kit/call.ts";
-import { headerLines } from "../../plugins/kit/platform/served-headers.ts";
+import { headerLines, headerNames } from "../../plugins/kit/platform/served-headers.ts";
 import { badRequest, statusFault } from "../../plugins/kit/status-fault.ts";
+import { dnsLabel, dnsSubdomain } from "../resources/names.ts";
 import type { Attributes, Decision } from "./contract.ts";
 import { describeRefusal } from "./rbac/authorizer.ts";
 import { accountGroups } from "./tokens/service-account-claims.ts";
@@ -20,6 +21,11 @@ interface Part {
 
 const authenticationGroup = "authentication.k8s.io";
 const extraPrefix = "impersonate-extra-";
+
+/** Whether any of the headers is there, also one that is refused alone: a request must never run as the real user in its place. */
+export function asksToImpersonate(headers: Headers): boolean {
+  return headerNames(headers).some((name) => name.startsWith("impersonate-"));
+}
 
 /** The user itself when no header asks for another. Fault `forbidden` where the verb `impersonate` is not granted. */
 export async function impersonate(
@@ -46,19 +52,25 @@ export async function impersonate(
 }
 
 function wantedUser(headers: Headers): UserInfo | undefined {
-  const name = headers.get("impersonate-user") ?? "";
-  const named = headerLines(headers, "impersonate-group").filter((group) => group !== "");
-  const uid = headers.get("impersonate-uid") ?? "";
-  const extra: Record<string, string[]> = {};
-  for (const header of headers.keys())
-    if (header.startsWith(extraPrefix))
-      extra[decodeKey(header.slice(extraPrefix.length))] = headerLines(headers, header);
-  const hasExtra = Object.keys(extra).length > 0;
-  if (name === "") {
-    if (named.length === 0 && uid === "" && !hasExtra) return undefined;
-    throw badRequest("Cannot impersonate: groups, uid or extra are asked for without impersonating a user");
+  const [name = ""] = headerLines(headers, "impersonate-user");
+  const named = headerLines(headers, "impersonate-group");
+  const [uid = ""] = headerLines(headers, "impersonate-uid");
+  const extra = new Map<string, string[]>();
+  for (const header of headerNames(headers)) {
+    if (!header.startsWith(extraPrefix)) continue;
+    const key = decodeKey(header.slice(extraPrefix.length));
+    extra.set(key, [...(extra.get(key) ?? []), ...headerLines(headers, header)]);
   }
-  return { name, groups: named, ...(uid === "" ? {} : { uid }), ...(hasExtra ? { extra } : {}) };
+  if (name === "") {
+    if (named.length === 0 && uid === "" && extra.size === 0) return undefined;
+    throw badRequest("requested groups, uid or extra without impersonating a user name");
+  }
+  return {
+    name,
+    groups: named,
+    ...(uid === "" ? {} : { uid }),
+    ...(extra.size > 0 ? { extra: Object.fromEntries(extra) } : {}),
+  };
 }
 
 function decodeKey(key: string): string {
@@ -94,8 +106,9 @@ function partsOf(wanted: UserInfo): Part[] {
 }
 
 function accountOf(userName: string): { namespace: string; name: string } | undefined {
-  const match = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(userName);
-  return match ? { namespace: match[1] ?? "", name: match[2] ?? "" } : undefined;
+  const [, namespace = "", name = ""] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(userName) ?? [];
+  // What cannot name an account is a user like any other, without the groups of accounts.
+  return dnsLabel(namespace).length === 0 && dnsSubdomain(name).length === 0 ? { namespace, name } : undefined;
 }
 
 function withImpliedGroups(wanted: UserInfo): UserInfo {

@@ -106,8 +106,8 @@ const webhook: Plugin<Authorizer, ReturnType<typeof webhookSettings>> = {
   name: "AuthorizationWebhook",
   keys: {
     kubeconfig: "as --authorization-webhook-config-file",
-    allowedTtlSeconds: "how long a yes is remembered (default: 300)",
-    refusedTtlSeconds: "how long a no is remembered (default: 30)",
+    allowedTtlSeconds: "how long a yes is remembered (default: 300; 0: not at all)",
+    refusedTtlSeconds: "how long a no is remembered (default: 30; 0: not at all)",
   },
   configure: webhookSettings,
   async open({ settings, clock, log, onClose }) {

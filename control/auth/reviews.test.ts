@@ -2,12 +2,13 @@ import type { IncomingMessage } from "node:http";
 import t from "tap";
 import { uninterrupted as call } from "../../plugins/kit/call.ts";
 import { FakeClock } from "../../plugins/kit/clock.ts";
+import type { Json } from "../../test/harness/api-server.ts";
 import { ServedHeaders } from "../../plugins/kit/platform/served-headers.ts";
 import { noLog } from "../../plugins/kit/log.ts";
 import { abacAuthorizer } from "./abac.ts";
 import { authorizeBy } from "./authorize.ts";
 import type { Attributes, Authorizer } from "./contract.ts";
-import { impersonate } from "./impersonation.ts";
+import { asksToImpersonate, impersonate } from "./impersonation.ts";
 import { mastersAuthorizer } from "./masters.ts";
 import { evaluateAccessReview, evaluateRulesReview, evaluateSelfReview, evaluateTokenReview } from "./reviews.ts";
 import { tokenFileAuthenticator } from "./tokens/token-file.ts";
@@ -50,6 +51,40 @@ t.test("evaluateAccessReview() answers for oneself, another and a namespace", as
   await t.rejects(sar({ user: "a" }), { code: "invalid", message: /exactly one of/ });
   await t.rejects(sar({ resourceAttributes: asked }), { code: "invalid", message: /at least one of user or group/ });
   await t.rejects(sar({ user: "a", resourceAttributes: asked }, "other"), { code: "invalid", message: /must match/ });
+});
+
+t.test("evaluateAccessReview() passes on selectors that the query of a request can hold", async (t) => {
+  const asked: Attributes[] = [];
+  const recorder: Authorizer = {
+    name: "Recorder",
+    async authorize(attributes) {
+      asked.push(attributes);
+      return { answer: "allow", reason: "" };
+    },
+  };
+  const resourceAttributes = {
+    verb: "list",
+    resource: "pods",
+    fieldSelector: {
+      requirements: [
+        { key: "spec.nodeName", operator: "In", values: ["a,b"] },
+        { key: "metadata.name", operator: "NotIn", values: ["x"] },
+        { key: "status.phase", operator: "Exists" },
+      ],
+    },
+    labelSelector: {
+      requirements: [
+        { key: "a", operator: "Exists" },
+        { key: "b", operator: "DoesNotExist" },
+        { key: "c", operator: "In", values: ["1", "2"] },
+        { key: "d", operator: "NotIn", values: ["3"] },
+      ],
+    },
+  };
+  const spec = review("SelfSubjectAccessReview", { resourceAttributes });
+  await evaluateAccessReview(spec, { authorizers: [recorder], self }, call);
+  t.equal(asked[0]?.resource?.fieldSelector, "spec.nodeName=a\\,b,metadata.name!=x");
+  t.equal(asked[0]?.resource?.labelSelector, "a,!b,c in (1,2),d notin (3)");
 });
 
 t.test("evaluateRulesReview() and evaluateSelfReview() tell what kubectl shows", async (t) => {
@@ -135,7 +170,11 @@ t.test("impersonate() asks for every part and adds the implied groups", async (t
     message:
       'groups "system:masters" is forbidden: User "ann" cannot impersonate resource "groups" in API group "" at the cluster scope',
   });
-  await t.rejects(as({ "Impersonate-Group": "a" }), { code: "invalid" });
+  for (const header of ["Impersonate-Group", "Impersonate-Uid", "Impersonate-Extra-Scopes"]) {
+    await t.rejects(as({ [header]: "a" }), { code: "invalid" }, `${header} alone`);
+    t.ok(asksToImpersonate(new Headers({ [header]: "a" })), header);
+  }
+  t.notOk(asksToImpersonate(new Headers({ "x-impersonate-uid": "a" })));
 });
 
 t.test("impersonate() takes each line of a request for one name, commas and all", async (t) => {
@@ -184,4 +223,51 @@ t.test("webhookAuthorizer() asks once, remembers, and has no opinion when the se
   answer = undefined;
   await clock.advance(31_000);
   t.equal((await authorizer.authorize(asked, call)).answer, "no-opinion");
+});
+
+t.test("webhookAuthorizer() sends selectors, and asks every time where it may keep nothing", async (t) => {
+  const seen: Json[] = [];
+  let answer: object = { allowed: true };
+  const authorizer = webhookAuthorizer({
+    url: "https://authz.example/",
+    clock: new FakeClock(),
+    log: noLog,
+    allowedTtlMs: 0,
+    refusedTtlMs: 0,
+    fetch: async (request) => {
+      seen.push(((await request.json()) as Json).spec);
+      return Response.json({ status: answer });
+    },
+  });
+  const resource = { group: "", version: "v1", plural: "pods", subresource: "", namespace: "", name: "" };
+  const ask = (more: object = {}) =>
+    authorizer.authorize({ user: self, verb: "list", resource: { ...resource, ...more } }, call);
+  await ask();
+  await ask();
+  t.equal(seen.length, 2, "nothing is kept");
+  t.same(seen[0].resourceAttributes, { verb: "list", version: "v1", resource: "pods" });
+  await ask({ fieldSelector: "spec.nodeName=w,metadata.name!=x", labelSelector: "z notin (b,a),!y,a=1,c,n>3" });
+  t.same(seen[2].resourceAttributes, {
+    verb: "list",
+    version: "v1",
+    resource: "pods",
+    fieldSelector: {
+      requirements: [
+        { key: "metadata.name", operator: "NotIn", values: ["x"] },
+        { key: "spec.nodeName", operator: "In", values: ["w"] },
+      ],
+    },
+    labelSelector: {
+      requirements: [
+        { key: "a", operator: "In", values: ["1"] },
+        { key: "c", operator: "Exists" },
+        { key: "y", operator: "DoesNotExist" },
+        { key: "z", operator: "NotIn", values: ["a", "b"] },
+      ],
+    },
+  });
+  await ask({ fieldSelector: "nonsense", labelSelector: "((" });
+  t.same(seen[3].resourceAttributes, { verb: "list", version: "v1", resource: "pods" });
+  answer = { allowed: true, denied: true };
+  t.equal((await ask()).answer, "deny", "one that says both is not believed");
 });

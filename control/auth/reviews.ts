@@ -77,8 +77,8 @@ function attributesOf(review: AccessReview, { self, namespace }: { self?: UserIn
     ...(spec.extra ? { extra: spec.extra } : {}),
   };
   if (path) return { user, verb: path.verb ?? "", path: path.path ?? "" };
-  const field = selectorText(asked?.fieldSelector);
-  const label = selectorText(asked?.labelSelector);
+  const field = selectorText(asked?.fieldSelector, fieldText);
+  const label = selectorText(asked?.labelSelector, labelText);
   return {
     user,
     verb: asked?.verb ?? "",
@@ -109,8 +109,10 @@ function problemsOf({ metadata, spec = {} }: AccessReview, isSelf: boolean, name
     );
   if (!isSelf && !spec.user && !spec.groups?.length)
     wrong("spec.user", '""', "at least one of user or group must be specified");
-  problems.push(...selectorProblems(asked?.fieldSelector, "spec.resourceAttributes.fieldSelector", fieldKey));
-  problems.push(...selectorProblems(asked?.labelSelector, "spec.resourceAttributes.labelSelector", labelKey));
+  for (const problem of selectorProblems(asked?.fieldSelector, "spec.resourceAttributes.fieldSelector", fieldKey))
+    problems.push(problem);
+  for (const problem of selectorProblems(asked?.labelSelector, "spec.resourceAttributes.labelSelector", labelKey))
+    problems.push(problem);
   if (Object.entries(metadata ?? {}).some(([key, value]) => !unlooked.has(key) && value !== undefined && value !== ""))
     wrong("metadata", show(metadata), namespace === undefined ? "must be empty" : "must be empty except for namespace");
   if (namespace !== undefined && asked && (asked.namespace ?? "") !== namespace)
@@ -134,6 +136,9 @@ const fieldKey = (key: string, at: string): Problem[] => (key ? [] : [requiredVa
 const labelKey = (key: string, at: string): Problem[] =>
   qualifiedName(key).map((problem) => invalidValue(`${at}.key`, show(key), problem));
 
+/** As many as anyone reads. */
+const mostProblems = 1000;
+
 function selectorProblems(
   selector: ResourceAttributes["fieldSelector"],
   at: string,
@@ -151,6 +156,7 @@ function selectorProblems(
       requiredValue(`${at}.requirements`, `when ${at} is specified, requirements or rawSelector is required`),
     );
   requirements.forEach(({ key = "", operator, values = [] }, index) => {
+    if (problems.length >= mostProblems) return;
     const here = `${at}.requirements[${index}]`;
     problems.push(...keyProblems(key, here));
     if (["In", "NotIn"].includes(operator) && values.length === 0)
@@ -166,12 +172,26 @@ function selectorProblems(
 }
 
 /** Only requirements that narrow are kept; what is not understood is left out, which never grants more. */
-function selectorText(selector: ResourceAttributes["fieldSelector"]): string {
+/** A requirement that the query of a request could not hold is left out: the question is wider without it. */
+function selectorText(
+  selector: ResourceAttributes["fieldSelector"],
+  textOf: (key: string, operator: string, values: readonly string[]) => string | undefined,
+): string {
   if (selector?.rawSelector) return selector.rawSelector;
   return (selector?.requirements ?? [])
-    .filter(({ operator, values }) => operator === "In" && values?.length === 1)
-    .map(({ key = "", values }) => `${key}=${values?.[0]}`)
+    .flatMap(({ key = "", operator, values = [] }) => textOf(key, operator, values) ?? [])
     .join(",");
+}
+
+function fieldText(key: string, operator: string, values: readonly string[]): string | undefined {
+  const sign = { In: "=", NotIn: "!=" }[operator];
+  if (sign === undefined || values.length !== 1) return undefined;
+  return `${key}${sign}${values[0]?.replaceAll(/[\\,=]/g, "\\$&")}`;
+}
+
+function labelText(key: string, operator: string, values: readonly string[]): string | undefined {
+  const list = `(${values.join(",")})`;
+  return { In: `${key} in ${list}`, NotIn: `${key} notin ${list}`, Exists: key, DoesNotExist: `!${key}` }[operator];
 }
 
 export interface RulesReview {

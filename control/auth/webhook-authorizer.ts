@@ -4,6 +4,7 @@ import { type Call, within } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import type { Attributes, Authorizer, Decision } from "./contract.ts";
+import { fieldRequirements, labelRequirements } from "./selector-requirements.ts";
 
 export interface WebhookAuthorizerOptions {
   readonly url: string;
@@ -11,12 +12,15 @@ export interface WebhookAuthorizerOptions {
   readonly fetch: (request: Request) => Promise<Response>;
   readonly clock: Clock;
   readonly log: Log;
+  /** How long an answer is reused; 0 asks about every request. */
   readonly allowedTtlMs?: number;
   readonly refusedTtlMs?: number;
   readonly timeoutMs?: number;
 }
 
 const mostAnswers = 4096;
+/** What a client can make longer than this is not worth its memory. */
+const longestKey = 10_000;
 
 export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer {
   const { allowedTtlMs = 300_000, refusedTtlMs = 30_000 } = options;
@@ -30,8 +34,9 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
       if (answer && answer.until > options.clock.monotonic()) return answer.decision;
       try {
         const decision = await ask(spec, options, call);
-        if (known.size >= mostAnswers) known.clear();
         const ttl = decision.answer === "allow" ? allowedTtlMs : refusedTtlMs;
+        if (ttl <= 0 || key.length > longestKey) return decision;
+        if (known.size >= mostAnswers) known.clear();
         known.set(key, { decision, until: options.clock.monotonic() + ttl });
         return decision;
       } catch (error) {
@@ -49,18 +54,21 @@ function reviewSpec({ user, verb, resource, path }: Attributes): object {
     ...(user.uid ? { uid: user.uid } : {}),
     ...(user.extra ? { extra: user.extra } : {}),
     ...(resource
-      ? {
-          resourceAttributes: {
-            namespace: resource.namespace,
-            verb,
-            group: resource.group,
-            version: resource.version,
-            resource: resource.plural,
-            ...(resource.subresource ? { subresource: resource.subresource } : {}),
-            ...(resource.name ? { name: resource.name } : {}),
-          },
-        }
+      ? { resourceAttributes: resourceAttributes(verb, resource) }
       : { nonResourceAttributes: { path, verb } }),
+  };
+}
+
+/** What is empty is left out, as Go's encoder does. */
+function resourceAttributes(verb: string, resource: NonNullable<Attributes["resource"]>): object {
+  const { namespace, group, version, plural, subresource, name } = resource;
+  const texts = { namespace, verb, group, version, resource: plural, subresource, name };
+  const fields = fieldRequirements(resource.fieldSelector);
+  const labels = labelRequirements(resource.labelSelector);
+  return {
+    ...Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== "")),
+    ...(fields.length > 0 ? { fieldSelector: { requirements: fields } } : {}),
+    ...(labels.length > 0 ? { labelSelector: { requirements: labels } } : {}),
   };
 }
 
@@ -76,6 +84,7 @@ async function ask(spec: object, options: WebhookAuthorizerOptions, call: Call):
   if (!response.ok) throw new Error(`it answered ${response.status}`);
   const { status } = (await response.json()) as { status?: { allowed?: boolean; denied?: boolean; reason?: string } };
   const reason = status?.reason ?? "";
-  if (status?.allowed) return { answer: "allow", reason };
-  return { answer: status?.denied ? "deny" : "no-opinion", reason };
+  // One that says both is not believed.
+  if (status?.denied) return { answer: "deny", reason };
+  return { answer: status?.allowed ? "allow" : "no-opinion", reason };
 }

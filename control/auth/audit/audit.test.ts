@@ -171,6 +171,107 @@ t.test("AuditFile drops rather than fill the memory when the disk cannot be writ
   t.ok(told.length > 0);
 });
 
+const node = { name: "system:node:w1", groups: ["system:nodes", "system:authenticated"] };
+const password = "aHVudGVyMg==";
+
+t.test(
+  "the default policy records who reads secrets, never what is in them, and leaves out nodes' reads",
+  async (t) => {
+    const dataDir = join(dir, "reads");
+    const { auditor, flush } = openAudit({}, { dataDir, clock: systemClock, log: noLog });
+    const api = await startApi({ audit: auditor });
+    t.teardown(() => api.close());
+    const at = "/api/v1/namespaces/default/secrets";
+    await api.ask("POST", at, { apiVersion: "v1", kind: "Secret", metadata: { name: "s" }, data: { p: password } });
+    await api.ask("GET", `${at}/s`);
+    await api.ask("GET", at);
+    await api.ask("GET", `${at}?watch=1&timeoutSeconds=1`);
+    const asNode = api.server.fetchAs(node);
+    for (const path of [`${at}/s`, `${at}/s`, at]) await (await asNode(new Request(`http://api${path}`))).arrayBuffer();
+    await flush();
+    const text = readFileSync(join(dataDir, "audit", "audit.log"), "utf8");
+    const events = text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Recorded);
+    t.same(
+      events.map(({ verb, stage, level }) => `${verb} ${stage} ${level}`),
+      [
+        "create ResponseComplete Metadata",
+        "get ResponseComplete Metadata",
+        "list ResponseComplete Metadata",
+        "watch ResponseStarted Metadata",
+      ],
+    );
+    t.notMatch(text, password);
+  },
+);
+
+t.test("a refused request leaves a line, and a flood of them a bounded number", async (t) => {
+  const dataDir = join(dir, "refusals");
+  const clock = new FakeClock();
+  const { auditor, flush } = openAudit({}, { dataDir, clock, log: noLog });
+  const api = await startApi({
+    audit: auditor,
+    authenticators: [
+      {
+        name: "one",
+        authenticate: async ({ headers }) => (headers.get("authorization") === "Bearer node" ? node : undefined),
+      },
+    ],
+    authorizers: [{ name: "none", authorize: async () => ({ answer: "no-opinion", reason: "" }) }],
+  });
+  t.teardown(() => api.close());
+  const ask = async (path: string, headers: Record<string, string>, method = "GET") =>
+    (await api.server.handler(new Request(`http://api${path}`, { method, headers }), { address: "192.0.2.7" })).status;
+  const read = async () => {
+    await flush();
+    return readFileSync(join(dataDir, "audit", "audit.log"), "utf8")
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Recorded & { user?: object; responseStatus: { message?: string } });
+  };
+  t.equal(await ask("/api/v1/namespaces/kube-system/secrets", { authorization: "Bearer forged-token" }), 401);
+  t.equal(await ask("/api", {}), 401);
+  t.equal(await ask("/api/v1/namespaces/n/secrets/s", { authorization: "Bearer node" }), 403);
+  t.equal(await ask("/api/v1/pods", { authorization: "Bearer node", "impersonate-user": "admin" }), 403);
+  t.equal(await ask("/api/v1/pods", { authorization: "Bearer forged-token" }, "PROPFIND"), 401);
+  const [forged, nothing, ofNode, impersonating, odd] = await read();
+  t.match(forged, {
+    level: "Metadata",
+    stage: "ResponseComplete",
+    verb: "list",
+    requestURI: "/api/v1/namespaces/kube-system/secrets",
+    objectRef: { resource: "secrets", namespace: "kube-system" },
+    sourceIPs: ["192.0.2.7"],
+    responseStatus: { code: 401, reason: "Unauthorized", message: "Authentication failed, attempted: bearer" },
+  });
+  t.notOk(forged?.user, "nobody is known to have asked");
+  t.notMatch(JSON.stringify(forged), /forged-token/);
+  t.match(nothing?.responseStatus, { code: 401, message: "Authentication failed, no credentials provided" });
+  t.match(ofNode, { user: { username: node.name }, objectRef: { name: "s" }, responseStatus: { code: 403 } });
+  t.match(impersonating, { user: { username: node.name }, responseStatus: { code: 403 } });
+  t.match(odd, { verb: "propfind", responseStatus: { code: 401 } });
+  for (let i = 0; i < 200; i++) await ask("/api", {}, i % 2 ? "POST" : "GET");
+  t.equal((await read()).length, 20);
+  await clock.advance(10_000);
+  await ask("/api", {});
+  const last = (await read()).at(-1);
+  t.match(last?.annotations, { "skiff.dev/refusals-not-recorded": "185" });
+});
+
+t.test("a policy file decides itself which failed authentications are recorded", async (t) => {
+  const events: Recorded[] = [];
+  const audit = createAuditor({ policy, clock: systemClock, write: (event) => events.push(event as Recorded) });
+  const api = await startApi({ audit, authenticators: [{ name: "none", authenticate: async () => undefined }] });
+  t.teardown(() => api.close());
+  const ask = (path: string) => api.server.handler(new Request(`http://api${path}`), { address: "192.0.2.7" });
+  await ask("/api/v1/namespaces/n/pods");
+  t.equal(events.length, 0, "no rule matches");
+  await ask("/api/v1/namespaces/n/secrets/s");
+  t.match(events, [{ level: "Metadata", responseStatus: { code: 401 } }]);
+});
+
 t.test("openAudit() is on by itself, records changes by people only, and can be turned off", async (t) => {
   const dataDir = join(dir, "data");
   const { auditor, flush } = openAudit({}, { dataDir, clock: systemClock, log: noLog });
@@ -178,6 +279,7 @@ t.test("openAudit() is on by itself, records changes by people only, and can be 
   t.teardown(() => api.close());
   await api.ask("POST", "/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: "n" } });
   await api.ask("GET", "/api/v1/namespaces");
+  await api.ask("GET", "/api/v1/namespaces/n/configmaps");
   await flush();
   const lines = readFileSync(join(dataDir, "audit", "audit.log"), "utf8")
     .trim()

@@ -8,7 +8,8 @@ import type { ApiRequest } from "../../api/request.ts";
 import type { Attributes } from "../contract.ts";
 import { userInfoOf } from "../reviews.ts";
 import type { Auditor, AuditTrail } from "./contract.ts";
-import { type AuditPolicy, noRecording, recordingOf, type Stage } from "./policy.ts";
+import { type AuditPolicy, noRecording, recordingOf, refusalRecording, type Stage } from "./policy.ts";
+import { RefusalBudget } from "./refusal-budget.ts";
 
 export interface AuditorOptions {
   readonly policy: AuditPolicy;
@@ -16,9 +17,13 @@ export interface AuditorOptions {
   write(event: object): void;
 }
 
-export const createAuditor = (options: AuditorOptions): Auditor => ({
-  begin: (request) => new Trail(request, options),
-});
+export function createAuditor(options: AuditorOptions): Auditor {
+  const { refusals } = options.policy;
+  const budget = refusals && new RefusalBudget(refusals, options.clock);
+  return { begin: (request) => new Trail(request, options, budget) };
+}
+
+const nobody: UserInfo = { name: "", groups: [] };
 
 const longestAnnotation = 10_240;
 
@@ -31,18 +36,38 @@ class Trail implements AuditTrail {
   #recording = noRecording;
   #facts: Record<string, unknown> = {};
   #requestBody: Uint8Array | undefined;
+  readonly #budget: RefusalBudget | undefined;
+  #asked: { readonly attributes: Attributes; readonly real: UserInfo } | undefined;
 
-  constructor(request: ApiRequest, options: AuditorOptions) {
+  constructor(request: ApiRequest, options: AuditorOptions, budget: RefusalBudget | undefined) {
     this.#request = request;
     this.#options = options;
+    this.#budget = budget;
     this.#receivedAt = options.clock.now();
   }
 
   identify(attributes: Attributes, real: UserInfo): ApiRequest {
-    const request = this.#request;
+    this.#asked = { attributes, real };
     this.#recording = recordingOf(this.#options.policy, attributes);
     const { level } = this.#recording;
-    if (level === "None") return request;
+    if (level === "None") return this.#request;
+    this.#note(attributes, real);
+    this.#emit("RequestReceived", {});
+    return level === "Metadata" ? this.#request : withBody(this.#request, () => this.#readBody());
+  }
+
+  unauthenticated(asked: Omit<Attributes, "user">): void {
+    const attributes = { ...asked, user: nobody };
+    this.#asked = { attributes, real: nobody };
+    if (this.#budget) return;
+    this.#recording = recordingOf(this.#options.policy, attributes);
+    if (this.#recording.level === "None") return;
+    this.#note(attributes, nobody);
+    this.#emit("RequestReceived", {});
+  }
+
+  #note(attributes: Attributes, real: UserInfo): void {
+    const request = this.#request;
     // A client may bring its own id, to find its request again.
     const brought = request.headers.get("audit-id");
     this.#id = brought && /^[\w-]{1,64}$/.test(brought) ? brought : randomUUID();
@@ -51,14 +76,12 @@ class Trail implements AuditTrail {
     this.#facts = {
       requestURI: query === "" ? request.path : `${request.path}?${query}`,
       verb: attributes.verb,
-      user: userInfoOf(real),
+      ...(real === nobody ? {} : { user: userInfoOf(real) }),
       ...(attributes.user === real ? {} : { impersonatedUser: userInfoOf(attributes.user) }),
       sourceIPs: [request.peer.address || "127.0.0.1"],
       ...(userAgent ? { userAgent } : {}),
       ...(attributes.resource ? { objectRef: objectRefOf(attributes.resource) } : {}),
     };
-    this.#emit("RequestReceived", {});
-    return level === "Metadata" ? request : withBody(request, () => this.#readBody());
   }
 
   async #readBody(): Promise<Uint8Array> {
@@ -68,15 +91,15 @@ class Trail implements AuditTrail {
   }
 
   annotate(key: string, value: string): void {
-    if (this.#recording.level === "None") return;
     // The first to say something under a key is right, as upstream has it.
     if (!Object.hasOwn(this.#annotations, key)) this.#annotations[key] = value.slice(0, longestAnnotation);
   }
 
   complete(answer: Answer): Answer {
-    if (this.#recording.level === "None") return answer;
+    if (this.#recording.level === "None" && !this.#isRecordedRefusal(answer.status)) return answer;
     const answered = { ...answer, headers: { ...answer.headers, "audit-id": this.#id } };
-    const responseStatus = statusOf(answer);
+    const isUnknown = this.#asked?.real === nobody;
+    const responseStatus = { ...statusOf(answer), ...(isUnknown ? { message: this.#attempted() } : {}) };
     const { body } = answer;
     if (typeof body === "function") {
       this.#emit("ResponseStarted", { responseStatus });
@@ -89,6 +112,29 @@ class Trail implements AuditTrail {
     const responseObject = this.#recording.level === "RequestResponse" ? this.#objectIn(body) : undefined;
     this.#emit("ResponseComplete", { responseStatus, ...(responseObject ? { responseObject } : {}) });
     return answered;
+  }
+
+  /** Whether to record a refusal that the rules leave out. */
+  #isRecordedRefusal(status: number): boolean {
+    if (!this.#asked || !this.#budget || (status !== 401 && status !== 403)) return false;
+    const unrecorded = this.#budget.take();
+    if (unrecorded === undefined) return false;
+    if (unrecorded > 0) this.annotate("skiff.dev/refusals-not-recorded", String(unrecorded));
+    this.#recording = refusalRecording;
+    this.#note(this.#asked.attributes, this.#asked.real);
+    return true;
+  }
+
+  /** As upstream: which kinds of credentials did not do, never what they were. */
+  #attempted(): string {
+    const { headers, peer } = this.#request;
+    const methods = [
+      ...(/^basic\s/i.test(headers.get("authorization") ?? "") ? ["basic"] : []),
+      ...(/^bearer\s/i.test(headers.get("authorization") ?? "") ? ["bearer"] : []),
+      ...(peer.certificate ? ["x509"] : []),
+    ];
+    if (methods.length === 0) return "Authentication failed, no credentials provided";
+    return `Authentication failed, attempted: ${methods.join(", ")}`;
   }
 
   #emit(stage: Stage, more: Record<string, unknown>): void {

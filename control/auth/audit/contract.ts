@@ -12,6 +12,8 @@ export interface AuditTrail {
    * on with: its body is seen where the policy wants it.
    */
   identify(attributes: Attributes, real: UserInfo): ApiRequest;
+  /** The same for a request whose credentials were refused: nobody is known to have asked. */
+  unauthenticated(attributes: Omit<Attributes, "user">): void;
   annotate(key: string, value: string): void;
   /** The answer to go on with: streams are recorded when they begin and when they end. */
   complete(answer: Answer): Answer;

@@ -1,5 +1,5 @@
-// Opens the audit log from its settings. Without any it records who changed what, and leaves out the control plane's and
-// the nodes' own traffic, so that an idle box writes nothing.
+// Opens the audit log from its settings. Without any it records who changed what, who read secrets and what was refused, and leaves out
+// the control plane's and the nodes' own traffic, so that an idle box writes nothing.
 
 import { join } from "node:path";
 import type { Clock } from "../../../plugins/kit/clock.ts";
@@ -26,11 +26,17 @@ export interface OpenedAudit {
   flush(): Promise<void>;
 }
 
+/** A line for each answer, none for the beginning of one. */
+const answered: Pick<AuditPolicy["rules"][number], "omitStages"> = { omitStages: ["ResponseStarted"] };
+const reads = ["get", "list", "watch"];
+
 const defaultPolicy: AuditPolicy = {
-  omitStages: ["RequestReceived", "ResponseStarted"],
+  omitStages: ["RequestReceived"],
   omitManagedFields: true,
+  // 20 at once, then 6 a minute: at most about 5 MB a day, whoever tries.
+  refusals: { burst: 20, everyMs: 10_000 },
   rules: [
-    // A WebSocket begins as a GET, whatever is done over it.
+    // A WebSocket begins as a GET, whatever is done over it. Recorded at its beginning and its end.
     {
       level: "Metadata",
       resources: [
@@ -40,7 +46,17 @@ const defaultPolicy: AuditPolicy = {
         },
       ],
     },
-    { level: "None", verbs: ["get", "list", "watch"] },
+    // A node looks at the secrets of its pods every minute; the Node authorizer holds it to those, and what it is refused is recorded.
+    { level: "None", userGroups: ["system:nodes"], verbs: reads },
+    // Who reads secrets. A watch may stay open for long: recorded when it begins.
+    {
+      level: "Metadata",
+      verbs: ["watch"],
+      resources: [{ group: "", resources: ["secrets"] }],
+      omitStages: ["ResponseComplete"],
+    },
+    { level: "Metadata", resources: [{ group: "", resources: ["secrets"] }], ...answered },
+    { level: "None", verbs: reads },
     { level: "None", users: ["system:apiserver", "system:kube-scheduler", "system:kube-controller-manager"] },
     { level: "None", userGroups: ["system:nodes", "system:serviceaccounts:kube-system"] },
     {
@@ -52,7 +68,7 @@ const defaultPolicy: AuditPolicy = {
     },
     { level: "None", resources: [{ group: "coordination.k8s.io", resources: ["leases"] }] },
     { level: "None", resources: [{ group: "authorization.k8s.io" }, { group: "authentication.k8s.io" }] },
-    { level: "Metadata" },
+    { level: "Metadata", ...answered },
   ],
 };
 

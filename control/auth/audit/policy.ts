@@ -24,6 +24,17 @@ export interface AuditPolicy {
   readonly rules: readonly PolicyRule[];
   readonly omitStages: readonly Stage[];
   readonly omitManagedFields: boolean;
+  /**
+   * Also records what was refused (401, 403) though its rule says None, as Metadata and so many at most: those who may do nothing could
+   * else fill the disk. Of the default policy; a policy file decides by its rules alone, as upstream.
+   */
+  readonly refusals?: RefusalLimits;
+}
+
+export interface RefusalLimits {
+  /** So many at once, then one in so many milliseconds. */
+  readonly burst: number;
+  readonly everyMs: number;
 }
 
 export interface Recording {
@@ -61,6 +72,11 @@ export function parseAuditPolicy(text: string, where: string): AuditPolicy {
 }
 
 export const noRecording: Recording = { level: "None", omitStages: new Set(), omitManagedFields: false };
+export const refusalRecording: Recording = {
+  level: "Metadata",
+  omitStages: new Set(["RequestReceived", "ResponseStarted"]),
+  omitManagedFields: true,
+};
 
 /** What each rule asks for; made once, since every request is asked about. */
 const recordings = new WeakMap<PolicyRule, Recording>();

@@ -3,59 +3,101 @@
 import type { UserInfo } from "../../../plugins/kit/admission.ts";
 import type { Node } from "../../../plugins/kit/objects/types.ts";
 import type { SigningRequest } from "../../../plugins/kit/x509.ts";
-import { type CertificateSigningRequest, problemWith, signers } from "./signing.ts";
+import { plainAddress, type ReservedNames } from "./reserved-names.ts";
+import { type CertificateSigningRequest, nodeNameIn, problemWith, signers } from "./signing.ts";
 
 export interface ApprovalViews {
   node(name: string): Node | undefined;
+  nodes(): readonly Node[];
   /** Wall time in milliseconds when the node last renewed its lease. */
   lastRenewal(nodeName: string): number | undefined;
-  now: number;
+  readonly reserved: ReservedNames;
+  readonly now: number;
 }
 
 export type Judgement =
-  /** Ask whether the requester may create this subresource of certificatesigningrequests; if so, approve with the message. */
-  | { readonly answer: "approve-if-may"; readonly subresource: string; readonly message: string }
+  /**
+   * Ask whether the requester may create this subresource of certificatesigningrequests; if so, approve with the message.
+   * A `tokenId` is that of the bootstrap token which the request must use up.
+   */
+  | {
+      readonly answer: "approve-if-may";
+      readonly subresource: string;
+      readonly message: string;
+      readonly tokenId?: string;
+    }
   | { readonly answer: "approve"; readonly message: string }
   | { readonly answer: "deny"; readonly reason: string; readonly message: string }
   /** What is needed is not there yet. */
   | { readonly answer: "wait" }
   | { readonly answer: "not-mine" };
 
+const nodeSigners: readonly string[] = [signers.kubeletClient, signers.kubeletServing, signers.nodeDaemon];
 const aliveWithinMs = 40_000;
+const deny = (reason: string, message: string): Judgement => ({ answer: "deny", reason, message });
 
 export function judge(csr: CertificateSigningRequest, wanted: SigningRequest, views: ApprovalViews): Judgement {
-  if (problemWith(csr, wanted) !== undefined) return { answer: "not-mine" };
-  const nodeName = wanted.commonName.slice("system:node:".length);
-  const isSelf = csr.spec.username === wanted.commonName;
-  if (csr.spec.signerName === signers.kubeletClient) {
-    if (isSelf) {
-      const message = "Auto approving self kubelet client certificate after SubjectAccessReview.";
-      return { answer: "approve-if-may", subresource: "selfnodeclient", message };
-    }
-    const renewed = views.lastRenewal(nodeName);
-    // A second box must not take over the name of one that is alive; one that came back without its keys may.
-    if (views.node(nodeName) && renewed !== undefined && views.now - renewed < aliveWithinMs) {
-      const message = `node name ${JSON.stringify(nodeName)} is taken by a node that is alive`;
-      return { answer: "deny", reason: "NodeNameTaken", message };
-    }
-    const message = "Auto approving kubelet client certificate after SubjectAccessReview.";
-    return { answer: "approve-if-may", subresource: "nodeclient", message };
-  }
-  if (csr.spec.signerName !== signers.kubeletServing || !isSelf || !csr.spec.groups?.includes("system:nodes"))
-    return { answer: "not-mine" };
-  return judgeServing(wanted, views.node(nodeName), nodeName);
+  const { signerName, username = "", groups } = csr.spec;
+  if (!nodeSigners.includes(signerName)) return { answer: "not-mine" };
+  const problem = problemWith(csr, wanted, views.reserved);
+  if (problem !== undefined) return deny("SignerValidationFailure", problem);
+  // All that counts is checked above.
+  if (signerName === signers.nodeDaemon) return { answer: "approve", message: "Auto approving a daemon of the node." };
+  const isSelf = username === wanted.commonName;
+  if (signerName === signers.kubeletClient) return isSelf ? renewal : judgeJoin(username, nodeNameIn(wanted), views);
+  if (!isSelf || !groups?.includes("system:nodes")) return { answer: "not-mine" };
+  return judgeServing(wanted, nodeNameIn(wanted), views);
 }
 
-/** A node serves under its own names and addresses and no others. */
-function judgeServing(wanted: SigningRequest, node: Node | undefined, nodeName: string): Judgement {
-  if (!node) return { answer: "wait" };
-  const own = new Set([nodeName, ...(node.status?.addresses ?? []).map(({ address }) => address)]);
-  const strange = [...wanted.dnsNames, ...wanted.ipAddresses].filter((name) => !own.has(name));
-  if (strange.length === 0)
-    return { answer: "approve", message: "Auto approving kubelet serving certificate for the node's own addresses." };
-  // The node reports its addresses in its own time; a person may still approve what it never reports.
-  return { answer: "wait" };
+const renewal: Judgement = {
+  answer: "approve-if-may",
+  subresource: "selfnodeclient",
+  message: "Auto approving self kubelet client certificate after SubjectAccessReview.",
+};
+
+/** A client certificate for a node that is not the requester. */
+function judgeJoin(username: string, nodeName: string, views: ApprovalViews): Judgement {
+  const name = `node name ${JSON.stringify(nodeName)}`;
+  const problem = views.reserved.dnsProblem(nodeName);
+  if (problem) return deny("NodeNameReserved", `${name} ${problem}`);
+  // A second box must not take over the name of one that is alive; one that came back without its keys may.
+  const node = views.node(nodeName);
+  const seenAt = Math.max(views.lastRenewal(nodeName) ?? 0, Date.parse(node?.metadata.creationTimestamp ?? "") || 0);
+  if (node && views.now - seenAt < aliveWithinMs)
+    return deny("NodeNameTaken", `${name} is taken by a node that is alive`);
+  const tokenId = /^system:bootstrap:([a-z0-9]{6})$/.exec(username)?.[1];
+  return {
+    answer: "approve-if-may",
+    subresource: "nodeclient",
+    message: "Auto approving kubelet client certificate after SubjectAccessReview.",
+    ...(tokenId ? { tokenId } : {}),
+  };
 }
+
+/**
+ * A node serves under its own name and the addresses that it, and no other node or API server, has. A box may well run a server and a
+ * node, or two nodes: then a person knows, and approves.
+ */
+function judgeServing(wanted: SigningRequest, nodeName: string, views: ApprovalViews): Judgement {
+  const node = views.node(nodeName);
+  if (!node) return { answer: "wait" };
+  const own = new Set(addressesOf(node));
+  const others = new Set(
+    views
+      .nodes()
+      .filter(({ metadata }) => metadata.name !== nodeName)
+      .flatMap(addressesOf),
+  );
+  const isOwn = (address: string) =>
+    own.has(address) && !others.has(address) && views.reserved.ipProblem(address) === undefined;
+  // The node reports its addresses in its own time. Other DNS names are whatever it says.
+  return wanted.dnsNames.every((name) => name === nodeName) && wanted.ipAddresses.map(plainAddress).every(isOwn)
+    ? { answer: "approve", message: "Auto approving kubelet serving certificate for the node's own addresses." }
+    : { answer: "wait" };
+}
+
+const addressesOf = (node: Node): string[] =>
+  (node.status?.addresses ?? []).map(({ address }) => plainAddress(address));
 
 export function requesterOf({ spec }: CertificateSigningRequest): UserInfo {
   return {

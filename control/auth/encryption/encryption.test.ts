@@ -88,6 +88,37 @@ t.test(
   },
 );
 
+t.test("a watch that resumes over a deletion sealed with a dropped key is told to list again", async (t) => {
+  const store = memoryStore();
+  t.teardown(() => store.close());
+  const keys = new EncryptionKeys(keyFile());
+  const transformers = [secretsTransformer(keys)];
+  const secrets = "/api/v1/namespaces/default/secrets";
+  const before = await startApi({ store, transformers });
+  const make = (name: string) =>
+    before.ask("POST", secrets, { apiVersion: "v1", kind: "Secret", metadata: { name }, stringData: { p: "x" } });
+  await make("kept");
+  await make("gone");
+  const { resourceVersion } = (await before.ask("GET", secrets)).body.metadata;
+  await before.ask("DELETE", `${secrets}/gone`);
+  await rotateEncryptionKey(keys, store, call);
+  await before.close();
+
+  const api = await startApi({ store, transformers });
+  t.teardown(() => api.close());
+  const watched = await api.ask("GET", `${secrets}?watch=1&resourceVersion=${resourceVersion}&timeoutSeconds=1`);
+  t.match(JSON.parse(watched.text.split("\n")[0] ?? ""), {
+    type: "ERROR",
+    object: { code: 410, reason: "Expired" },
+  });
+  const listed = await api.ask(
+    "GET",
+    `${secrets}?resourceVersion=${resourceVersion}&resourceVersionMatch=Exact&limit=10`,
+  );
+  t.match(listed.body, { code: 410, reason: "Expired" });
+  t.match((await api.ask("GET", secrets)).body, { items: [{ metadata: { name: "kept" } }] });
+});
+
 t.test("completeRotation() goes on where a killed rotation stopped", async (t) => {
   const store = memoryStore();
   t.teardown(() => store.close());

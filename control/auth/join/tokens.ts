@@ -8,6 +8,7 @@ import { formatJoinToken } from "../../../plugins/kit/join-token.ts";
 import { resources } from "../../../plugins/kit/objects/resources.ts";
 import type { Secret } from "../../../plugins/kit/objects/types.ts";
 import { bootstrapTokenType } from "../tokens/bootstrap.ts";
+import { nodeAnnotation, singleUseAnnotation } from "./token-use.ts";
 
 const joinGroup = "system:bootstrappers:skiff:default-node-token";
 
@@ -16,6 +17,8 @@ export interface JoinTokenFacts {
   readonly description: string;
   /** Wall time in milliseconds; absent when it never ends. */
   readonly expiresAt?: number;
+  /** The node that it was used for. */
+  readonly usedBy?: string;
 }
 
 const namespace = "kube-system";
@@ -48,7 +51,7 @@ export async function createJoinToken(
   const secret = {
     apiVersion: "v1",
     kind: "Secret",
-    metadata: { name: secretName(token.id), namespace },
+    metadata: { name: secretName(token.id), namespace, annotations: { [singleUseAnnotation]: "true" } },
     type: bootstrapTokenType,
     data,
   };
@@ -62,13 +65,15 @@ export async function listJoinTokens(client: ApiClient, call: Call): Promise<Joi
     { namespace, fieldSelector: `type=${bootstrapTokenType}` },
     call,
   );
-  return items.map(({ data }) => {
+  return items.map(({ data, metadata }) => {
     const field = (name: string) => Buffer.from(data?.[name] ?? "", "base64").toString("utf8");
     const expiresAt = Date.parse(field("expiration"));
+    const usedBy = metadata.annotations?.[nodeAnnotation];
     return {
       id: field("token-id"),
       description: field("description"),
       ...(Number.isNaN(expiresAt) ? {} : { expiresAt }),
+      ...(usedBy ? { usedBy } : {}),
     };
   });
 }

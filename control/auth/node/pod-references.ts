@@ -6,11 +6,18 @@ export interface PodReferences {
   readonly secrets: ReadonlySet<string>;
   readonly configMaps: ReadonlySet<string>;
   readonly claims: ReadonlySet<string>;
+  readonly resourceClaims: ReadonlySet<string>;
   readonly serviceAccount: string;
 }
 
 const remembered = new WeakMap<Pod, PodReferences>();
-const nothing: PodReferences = { secrets: new Set(), configMaps: new Set(), claims: new Set(), serviceAccount: "" };
+const nothing: PodReferences = {
+  secrets: new Set(),
+  configMaps: new Set(),
+  claims: new Set(),
+  resourceClaims: new Set(),
+  serviceAccount: "",
+};
 
 /** Names of objects in the pod's namespace. A mirror pod refers to nothing: its node made it. */
 export function podReferences(pod: Pod): PodReferences {
@@ -54,7 +61,11 @@ function collect(pod: Pod): PodReferences {
     add(claims, volume.persistentVolumeClaim?.claimName);
     if (volume.ephemeral) claims.add(`${pod.metadata.name}-${volume.name}`);
   }
-  return { secrets, configMaps, claims, serviceAccount: spec?.serviceAccountName ?? "" };
+  const resourceClaims = new Set<string>();
+  const made = new Map((pod.status?.resourceClaimStatuses ?? []).map((each) => [each.name, each.resourceClaimName]));
+  for (const claim of spec?.resourceClaims ?? []) add(resourceClaims, claim.resourceClaimName ?? made.get(claim.name));
+  add(resourceClaims, pod.status?.extendedResourceClaimStatus?.resourceClaimName);
+  return { secrets, configMaps, claims, resourceClaims, serviceAccount: spec?.serviceAccountName ?? "" };
 }
 
 function volumeSecrets(volume: Volume): (string | undefined)[] {
@@ -72,7 +83,7 @@ function volumeSecrets(volume: Volume): (string | undefined)[] {
   ];
 }
 
-/** `namespace/name` of every secret that mounting the volume needs; without a namespace of its own, the claim's. */
+/** `namespace/name` of every secret that a node needs to mount the volume; without a namespace of its own, the claim's. */
 export function volumeSecretKeys(volume: PersistentVolume): string[] {
   const spec = volume.spec;
   const claimNamespace = spec?.claimRef?.namespace ?? "";
@@ -80,8 +91,6 @@ export function volumeSecretKeys(volume: PersistentVolume): string[] {
     spec?.csi?.nodePublishSecretRef,
     spec?.csi?.nodeStageSecretRef,
     spec?.csi?.nodeExpandSecretRef,
-    spec?.csi?.controllerPublishSecretRef,
-    spec?.csi?.controllerExpandSecretRef,
     spec?.cephfs?.secretRef,
     spec?.cinder?.secretRef,
     spec?.flexVolume?.secretRef,

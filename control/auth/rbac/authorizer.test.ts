@@ -177,3 +177,19 @@ t.test("describeRefusal() words a refusal as upstream does", async (t) => {
   );
   t.equal(describeRefusal({ user: people.vera, verb: "get", path: "/x" }, ""), 'User "vera" cannot get path "/x"');
 });
+
+t.test("rbacAuthorizer() never takes one user for another, whatever their names hold", async (t) => {
+  const { authorizer } = freshCluster();
+  const ask = (name: string, groups: string[], namespace: string) =>
+    authorizer.authorize(
+      {
+        user: { name, groups },
+        verb: "create",
+        resource: { group: "", version: "v1", plural: "pods", subresource: "", namespace, name: "" },
+      },
+      uninterrupted,
+    );
+  t.equal((await ask("eve", ["shop-team", all], "shop")).answer, "allow");
+  t.equal((await ask("eve\0shop-team", [all], "shop")).answer, "no-opinion");
+  t.equal((await ask("shop-team", [all], "shop\0eve")).answer, "no-opinion");
+});

@@ -197,6 +197,7 @@ export function controllerRoles(): Record<string, PolicyRule[]> {
       rule(read, "core", "services"),
       rule("patch,update", "core", "services/status"),
       rule("list,watch", "core", "nodes"),
+      rule("list,watch", discovery, "endpointslices"),
       events,
     ],
     "statefulset-controller": [

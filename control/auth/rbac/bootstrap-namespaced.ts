@@ -1,5 +1,6 @@
 // Roles and bindings that every cluster starts with inside kube-system and kube-public, as Kubernetes v1.32 has them.
 
+import { clusterNetworkMap } from "../../../plugins/kit/net/cluster-network.ts";
 import type { PolicyRule } from "./objects.ts";
 import { eventsRule, rule } from "./rule.ts";
 
@@ -7,7 +8,7 @@ export interface NamespacedBootstrap {
   namespace: string;
   name: string;
   rules: PolicyRule[];
-  /** `u:` a user, `s:namespace/name` a service account. */
+  /** `u:` a user, `g:` a group, `s:namespace/name` a service account. */
   boundTo: readonly string[];
   /** The name of the binding where it is not that of the role. */
   binding?: string;
@@ -31,6 +32,13 @@ export function namespacedBootstrapRoles(): NamespacedBootstrap[] {
       boundTo: ["u:system:kube-controller-manager", "u:system:kube-scheduler"],
     },
     {
+      // As kubeadm lets nodes read its kubeadm-config.
+      namespace: clusterNetworkMap.namespace,
+      name: "skiff:nodes-cluster-network",
+      rules: [rule("get", "core", "configmaps", clusterNetworkMap.name)],
+      boundTo: ["g:system:nodes"],
+    },
+    {
       namespace: "kube-system",
       name: "system:controller:bootstrap-signer",
       rules: [rule("get,list,watch", "core", "secrets")],
@@ -47,6 +55,13 @@ export function namespacedBootstrapRoles(): NamespacedBootstrap[] {
       name: "system:controller:token-cleaner",
       rules: [rule("delete,get,list,watch", "core", "secrets"), eventsRule()],
       boundTo: ["s:kube-system/token-cleaner"],
+    },
+    {
+      // Not upstream's own: a join token is used up by the first node certificate.
+      namespace: "kube-system",
+      name: "skiff:controller:certificate-controller",
+      rules: [rule("get,update", "core", "secrets")],
+      boundTo: ["s:kube-system/certificate-controller"],
     },
     {
       namespace: "kube-system",

@@ -6,8 +6,8 @@ import { isFault } from "../../../plugins/kit/fault.ts";
 import type { ObjectClient } from "../object-client.ts";
 import { controllerRoles } from "./bootstrap-controllers.ts";
 import { namespacedBootstrapRoles } from "./bootstrap-namespaced.ts";
-import { bootstrapClusterRoleBindings, bootstrapClusterRoles } from "./bootstrap-roles.ts";
-import { uncoveredRules } from "./covers.ts";
+import { bootstrapClusterRoleBindings, bootstrapClusterRoles, retiredClusterRoles } from "./bootstrap-roles.ts";
+import { coverageOf } from "./covers.ts";
 import { type ClusterRole, type Role, type RoleBinding, type Subject, rbacGroup, rbacVersion } from "./objects.ts";
 
 const autoUpdateAnnotation = "rbac.authorization.kubernetes.io/autoupdate";
@@ -99,7 +99,7 @@ export function toppedUp(stored: PolicyObject, wanted: PolicyObject): PolicyObje
       };
     }
   } else if (!("roleRef" in next) && !("roleRef" in wanted)) {
-    const missing = uncoveredRules(next.rules ?? [], wanted.rules ?? []);
+    const { missing } = coverageOf(next.rules ?? [], wanted.rules ?? []);
     if (missing.length > 0) next.rules = [...(next.rules ?? []), ...missing];
   }
   return JSON.stringify(next) === JSON.stringify(stored) ? undefined : next;
@@ -119,6 +119,19 @@ const plurals: Record<string, string> = {
 /** Brings the whole policy up to date; safe to run from several servers at once and at every start. */
 export async function reconcileBootstrapPolicy(client: ObjectClient, call: Call): Promise<void> {
   for (const wanted of bootstrapPolicy()) await reconcileOne(client, wanted, call);
+  for (const name of retiredClusterRoles)
+    for (const kind of ["ClusterRoleBinding", "ClusterRole"]) await retire(client, kind, name, call);
+}
+
+/** Takes away what earlier versions made, unless somebody made it their own. */
+async function retire(client: ObjectClient, kind: string, name: string, call: Call): Promise<void> {
+  const ref = { group: rbacGroup, version: "v1", plural: plurals[kind] ?? "", kind, namespaced: false };
+  try {
+    const { metadata } = await client.get<PolicyObject>(ref, { name }, call);
+    if (metadata.annotations?.[autoUpdateAnnotation] === "true") await client.delete(ref, { name }, call);
+  } catch (error) {
+    if (!isFault(error, "not-found")) throw error;
+  }
 }
 
 async function reconcileOne(client: ObjectClient, wanted: PolicyObject, call: Call): Promise<void> {

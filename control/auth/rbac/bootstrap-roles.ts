@@ -1,5 +1,6 @@
 // The cluster roles every cluster starts with, controllers' roles excepted: names and powers as Kubernetes v1.32 has them.
 
+import { daemonGroup, nodeDaemonSigner } from "../../../plugins/kit/node-daemon.ts";
 import type { PolicyRule } from "./objects.ts";
 import { eventsRule, everyVerb, read, rule, urlRule, write } from "./rule.ts";
 
@@ -81,7 +82,7 @@ const nodeRules = (): PolicyRule[] => [
   rule("create,get,list,watch", "core", "nodes"),
   rule("patch,update", "core", "nodes/status"),
   rule("patch,update", "core", "nodes"),
-  rule("create,patch,update", "core", "events"),
+  eventsRule(),
   rule(read, "core", "pods"),
   rule("create,delete", "core", "pods"),
   rule("patch,update", "core", "pods/status"),
@@ -97,6 +98,11 @@ const nodeRules = (): PolicyRule[] => [
   rule(read, storage, "csidrivers"),
   rule("create,delete,get,patch,update", storage, "csinodes"),
   rule(read, "node.k8s.io", "runtimeclasses"),
+  rule("get", "resource.k8s.io", "resourceclaims"),
+  rule("deletecollection", "resource.k8s.io", "resourceslices"),
+  rule(read, certificates, "clustertrustbundles"),
+  rule("get", "core", "serviceaccounts"),
+  rule("create,get,list,watch", certificates, "podcertificaterequests"),
 ];
 
 const schedulerRules = (): PolicyRule[] => [
@@ -261,14 +267,14 @@ export function bootstrapClusterRoles(): BootstrapRole[] {
     // Not upstream's own: what our server asks kubelets for beside what upstream's does.
     { name: "skiff:kubelet-api", rules: [rule("*", "core", "nodes/checkpoint,nodes/spec")] },
     {
-      // Not upstream's own: our nodes run the service proxy, DNS, the overlay and network policies under their own identity.
-      name: "skiff:node-network",
-      rules: [
-        rule("list,watch", "core", "namespaces,nodes,pods,services"),
-        rule("patch", "core", "services/status"),
-        rule("list,watch", discovery, "endpointslices"),
-        rule("list,watch", networking, "networkpolicies"),
-      ],
+      // Not upstream's own: what the network policies of a node are made of.
+      name: "skiff:network-policy",
+      rules: [rule("list,watch", "core", "namespaces,pods"), rule("list,watch", networking, "networkpolicies")],
+    },
+    {
+      // Not upstream's own: certificates of the network daemons of nodes.
+      name: "skiff:node-daemon-signer",
+      rules: [rule("approve,sign", certificates, "signers", nodeDaemonSigner)],
     },
     { name: "system:kube-scheduler", rules: schedulerRules() },
   ];
@@ -282,7 +288,10 @@ export const bootstrapClusterRoleBindings: Readonly<Record<string, { role?: stri
   "system:basic-user": { subjects: ["g:system:authenticated"] },
   "system:public-info-viewer": { subjects: ["g:system:authenticated", "g:system:unauthenticated"] },
   "system:node-proxier": { subjects: ["u:system:kube-proxy"] },
-  "skiff:node-network": { subjects: ["g:system:nodes"] },
+  // The service proxy, DNS and overlay of each node read what kube-proxy does.
+  "skiff:service-proxy": { role: "system:node-proxier", subjects: [`g:${daemonGroup("service-proxy")}`] },
+  "skiff:network-policy": { subjects: [`g:${daemonGroup("network-policy")}`] },
+  "skiff:node-daemon-signer": { subjects: ["s:kube-system/certificate-controller"] },
   "system:kube-controller-manager": { subjects: ["u:system:kube-controller-manager"] },
   "system:kube-dns": { subjects: ["s:kube-system/kube-dns"] },
   "system:kube-scheduler": { subjects: ["u:system:kube-scheduler"] },
@@ -310,3 +319,6 @@ export const bootstrapClusterRoleBindings: Readonly<Record<string, { role?: stri
   "skiff:kubelet-api": { subjects: ["u:kube-apiserver-kubelet-client"] },
   "skiff:kubelet-api-admin": { role: "system:kubelet-api-admin", subjects: ["u:kube-apiserver-kubelet-client"] },
 };
+
+/** Of earlier versions, under this name as a role and its binding: every node could list all pods, nodes and namespaces by it. */
+export const retiredClusterRoles: readonly string[] = ["skiff:node-network"];

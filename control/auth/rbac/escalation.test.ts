@@ -93,6 +93,28 @@ t.test("escalationGuard() honours escalate, bind and system:masters, and unchang
   });
 });
 
+t.test(
+  "escalationGuard() takes a label on a role for handing it out, and finalizers and owners for nothing",
+  async (t) => {
+    const big = role([rule("*", "*", "*")]);
+    const update = (object: object, resource: string, oldObject: object) =>
+      guardFor([podReader]).validate?.(
+        request(object, { operation: "UPDATE", resource, oldObject: oldObject as KubeObject }),
+        uninterrupted,
+      );
+    const aggregated = { ...big.metadata, labels: { "rbac.authorization.k8s.io/aggregate-to-edit": "true" } };
+    await t.rejects(Promise.resolve(update({ ...big, metadata: aggregated }, "clusterroles", big)), {
+      code: "forbidden",
+    });
+    await t.rejects(
+      Promise.resolve(update({ ...binding("big"), metadata: aggregated }, "clusterrolebindings", binding("big"))),
+      { code: "forbidden" },
+    );
+    const released = { ...big.metadata, finalizers: ["example.com/hold"], ownerReferences: [], resourceVersion: "2" };
+    await update({ ...big, metadata: released }, "clusterroles", big);
+  },
+);
+
 t.test("toppedUp() adds what is missing, keeps what a user added, and respects autoupdate", async (t) => {
   const wanted = bootstrapPolicy().find((object) => object.metadata.name === "system:basic-user") as ClusterRole;
   t.equal(toppedUp(structuredClone(wanted), wanted), undefined);
@@ -135,4 +157,13 @@ t.test("reconcileBootstrapPolicy() makes everything once and survives lost races
     (stored.get("clusterroles//system:discovery") as ClusterRole).rules?.length,
     complete?.[0]?.nonResourceURLs?.length,
   );
+});
+
+t.test("escalationGuard() refuses a role of 300 verbs, groups and resources with a short message", async (t) => {
+  const many = (prefix: string) => Array.from({ length: 300 }, (_, n) => `${prefix}${n}`);
+  const large = role([{ verbs: many("v"), apiGroups: many("g"), resources: many("r") }]);
+  const refused = await Promise.resolve(guardFor([podReader]).validate?.(request(large), uninterrupted)).catch(
+    (error: Fault) => error,
+  );
+  t.match(refused, { code: "forbidden", message: /not currently held:\n[^]{1,9000}\n\.\.\. and more$/ });
 });

@@ -4,7 +4,8 @@
 import { type AdmissionPlugin, type AdmissionRequest, refuse } from "../../../plugins/kit/admission.ts";
 import type { AccessQuestion } from "../../../plugins/kit/cluster-view.ts";
 import type { Call } from "../../../plugins/kit/call.ts";
-import { compactRules, describeRule, uncoveredRules } from "./covers.ts";
+import { deepEqual } from "../../resources/equal.ts";
+import { type CoverageLimits, coverageOf, describeRule } from "./covers.ts";
 import { type ClusterRole, type PolicyRule, type RoleBinding, rbacGroup } from "./objects.ts";
 import type { RuleResolver } from "./resolver.ts";
 
@@ -14,6 +15,10 @@ const everything: PolicyRule[] = [
   { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
   { verbs: ["*"], nonResourceURLs: ["*"] },
 ];
+
+/** A refusal stays readable, and a comparison short: most take a few hundred steps. */
+const limits: CoverageLimits = { mostRules: 100, mostSteps: 1_000_000 };
+const mostMessageLength = 8192;
 
 export function escalationGuard(resolver: RuleResolver, mayDo: MayDo): AdmissionPlugin {
   return {
@@ -36,16 +41,13 @@ export function escalationGuard(resolver: RuleResolver, mayDo: MayDo): Admission
 async function checkRole(request: AdmissionRequest, resolver: RuleResolver, mayDo: MayDo, call: Call): Promise<void> {
   const next = request.object as unknown as ClusterRole;
   const previous = request.oldObject as unknown as ClusterRole | undefined;
-  const isSame =
-    previous !== undefined &&
-    JSON.stringify(previous.rules ?? []) === JSON.stringify(next.rules ?? []) &&
-    JSON.stringify(previous.aggregationRule) === JSON.stringify(next.aggregationRule);
-  if (isSame) return;
+  if (previous && isForGarbageCollectionOnly(previous, next)) return;
   const may = await mayDo(question(request, "escalate", request.resource, next.metadata.name ?? ""), call);
   if (may) return;
   if (next.aggregationRule) {
-    const missing = uncoveredRules(held(request, resolver), everything);
-    if (missing.length > 0) throw refuse(request, "must have cluster-admin privileges to use an aggregationRule");
+    const { missing, isTooComplex } = coverageOf(held(request, resolver), everything, limits);
+    if (missing.length > 0 || isTooComplex)
+      throw refuse(request, "must have cluster-admin privileges to use an aggregationRule");
   }
   refuseUncovered(request, resolver, next.rules ?? []);
 }
@@ -58,16 +60,24 @@ async function checkBinding(
 ): Promise<void> {
   const next = request.object as unknown as RoleBinding;
   const previous = request.oldObject as unknown as RoleBinding | undefined;
-  const isSame =
-    previous !== undefined &&
-    JSON.stringify(previous.subjects ?? []) === JSON.stringify(next.subjects ?? []) &&
-    JSON.stringify(previous.roleRef) === JSON.stringify(next.roleRef);
-  if (isSame) return;
+  if (previous && isForGarbageCollectionOnly(previous, next)) return;
   const plural = next.roleRef.kind === "ClusterRole" ? "clusterroles" : "roles";
   if (await mayDo(question(request, "bind", plural, next.roleRef.name), call)) return;
   const rules = resolver.rulesOfRef(next.roleRef, request.namespace);
   if (!rules) throw refuse(request, `${plural}.${rbacGroup} "${next.roleRef.name}" not found`);
   refuseUncovered(request, resolver, rules);
+}
+
+/** Fields of the metadata that the garbage collector and the server itself write. */
+const uncompared = new Set(["ownerReferences", "finalizers", "managedFields", "resourceVersion", "generation"]);
+
+/** As upstream: any other change counts as handing the role out, for a label may aggregate it into one that the writer holds. */
+function isForGarbageCollectionOnly(previous: ClusterRole | RoleBinding, next: ClusterRole | RoleBinding): boolean {
+  const compared = ({ metadata, ...rest }: ClusterRole | RoleBinding) => ({
+    ...rest,
+    metadata: Object.fromEntries(Object.entries(metadata).filter(([field]) => !uncompared.has(field))),
+  });
+  return deepEqual(compared(previous), compared(next));
 }
 
 function question(request: AdmissionRequest, verb: string, plural: string, name: string): AccessQuestion {
@@ -83,10 +93,14 @@ function held(request: AdmissionRequest, resolver: RuleResolver): PolicyRule[] {
 }
 
 function refuseUncovered(request: AdmissionRequest, resolver: RuleResolver, wanted: readonly PolicyRule[]): void {
-  const missing = uncoveredRules(held(request, resolver), wanted);
-  if (missing.length === 0) return;
+  const { missing, isTruncated, isTooComplex } = coverageOf(held(request, resolver), wanted, limits);
+  if (missing.length === 0 && !isTooComplex) return;
   const { name, groups } = request.user;
   const who = `user ${JSON.stringify(name)} (groups=[${groups.map((group) => JSON.stringify(group)).join(" ")}])`;
-  const what = compactRules(missing).map(describeRule).join("\n");
-  throw refuse(request, `${who} is attempting to grant RBAC permissions not currently held:\n${what}`);
+  if (isTooComplex)
+    throw refuse(request, `${who} is attempting to grant RBAC rules that are too complex to compare with those held`);
+  const all = missing.map(describeRule).toSorted().join("\n");
+  const what = all.slice(0, mostMessageLength);
+  const more = isTruncated || what !== all ? "\n... and more" : "";
+  throw refuse(request, `${who} is attempting to grant RBAC permissions not currently held:\n${what}${more}`);
 }

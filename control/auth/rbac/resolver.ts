@@ -42,7 +42,8 @@ export class RuleResolver {
 
   /** Rules of cluster bindings, and with a namespace those of its bindings too. */
   rulesFor(user: UserInfo, namespace: string): Granted {
-    const key = `${namespace}\0${user.name}\0${user.groups.join("\0")}`;
+    // Unambiguous whatever the names hold: a path, a certificate or a token may bring any character.
+    const key = JSON.stringify([namespace, user.name, user.groups]);
     const known = this.#remembered.get(key);
     if (known) return known;
     const granted = this.#resolve(user, namespace);
