@@ -15,6 +15,8 @@ export interface Answer {
   status: number;
   headers: Record<string, string>;
   body: Body;
+  /** To be called when the answer is sent, or its client is gone; set only on bytes that go to a connection. */
+  sent?: () => void;
 }
 
 const jsonType = "application/json";
@@ -45,15 +47,39 @@ export function statusAnswer(status: Status): Answer {
   return answer;
 }
 
+/** Upstream's limits: with more than so much text in all, each warning is cut, and those beyond are left out. */
+const mostWarningCharacters = 4096;
+const mostCharactersWhenCut = 256;
+
 /** Adds `Warning: 299` headers; several share one header line, as HTTP allows. */
 export function addWarnings(answer: Answer, warnings: readonly string[]): Answer {
-  if (warnings.length > 0)
-    answer.headers.warning = [...new Set(warnings)].map((text) => `299 - ${quoteHeader(text)}`).join(", ");
+  if (warnings.length === 0) return answer;
+  const texts = new Set<string>();
+  let length = 0;
+  for (const text of warnings) {
+    if (length > mostWarningCharacters) break;
+    if (!texts.has(text)) length += text.length;
+    texts.add(text);
+  }
+  const shown = length > mostWarningCharacters ? firstOf(texts) : [...texts];
+  answer.headers.warning = shown.map((text) => `299 - ${quoteHeader(text)}`).join(", ");
   return answer;
+}
+
+function firstOf(texts: Iterable<string>): string[] {
+  const shown: string[] = [];
+  let length = 0;
+  for (const text of texts) {
+    if (length >= mostWarningCharacters) break;
+    const cut = text.slice(0, mostCharactersWhenCut);
+    shown.push(cut);
+    length += cut.length;
+  }
+  return shown;
 }
 
 function quoteHeader(text: string): string {
   // Control characters and non-ASCII cannot stand in a header.
-  const clean = text.replace(/[^\x20-\x7e]/g, "?").slice(0, 1024);
+  const clean = text.replace(/[^\x20-\x7e]/g, "?");
   return `"${clean.replace(/["\\]/g, "\\$&")}"`;
 }

@@ -4,12 +4,12 @@ import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import { invalid, required } from "../resources/field-error.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";
 import { asObject, decodeBody } from "./body.ts";
-import { claimKind, timestamp } from "./lifecycle.ts";
+import { claimKind, claimNamespace, timestamp } from "./lifecycle.ts";
+import { claimSameName } from "./name.ts";
 import { writeOptions } from "./options.ts";
 import type { Scope } from "./scope.ts";
 import { conflict, invalidObject, notFound } from "./status.ts";
 import type { SubresourceHandler } from "./subresources.ts";
-import { requireSameName } from "./verbs/create.ts";
 import { updateObject } from "./verbs/update.ts";
 
 const bindingKind = { group: "", version: "v1", kind: "Binding" };
@@ -25,7 +25,8 @@ async function bindFrom(scope: Scope): Promise<Answer> {
     decodeBody(await scope.request.body(), scope.request.headers.get("content-type"), "Binding").value,
   );
   claimKind(binding, bindingKind);
-  requireSameName(scope, binding);
+  claimNamespace(binding, scope);
+  claimSameName(binding, scope.name, bindingKind.kind);
   return bind(scope, binding);
 }
 

@@ -5,10 +5,13 @@ import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import { decodeProtobuf, protobufType } from "./protobuf/decode.ts";
 import { parseMediaType } from "./media-type.ts";
 import { jsonProblem } from "./schema/json-syntax.ts";
-import { badRequest, unsupportedMediaType } from "./status.ts";
+import { badRequest, tooLarge, unsupportedMediaType } from "./status.ts";
+import { mostOperations } from "../../plugins/kit/patch/json-patch.ts";
 import { readYaml } from "../../plugins/kit/yaml.ts";
 
 const maximumDepth = 1000;
+/** In 3 MB there is room for a million empty objects, each of which costs far more to check than to send. */
+const maximumValues = 250_000;
 const shownBytes = 30;
 const acceptedTypes = ["application/json", "application/yaml", protobufType];
 
@@ -73,6 +76,10 @@ export function decodePatch(body: Uint8Array, type: "json" | "merge" | "strategi
     const wanted = type === "json" ? "[]handlers.jsonPatchOp" : "map[string]interface {}";
     throw badRequest(`${before}json: cannot unmarshal ${jsonKind(value)} into Go value of type ${wanted}`);
   }
+  if (Array.isArray(value) && value.length > mostOperations)
+    throw tooLarge(
+      `Request entity too large: The allowed maximum operations in a JSON patch is ${mostOperations}, got ${value.length}`,
+    );
   return decoded;
 }
 
@@ -94,7 +101,7 @@ export function decodeYaml(body: Uint8Array): Decoded {
 type Read = Decoded | { readonly problem: string };
 
 function readJson(text: string): Read {
-  boundDepth(text);
+  boundSize(text);
   try {
     return { value: JSON.parse(text), text, isYaml: false };
   } catch {
@@ -159,16 +166,19 @@ function textOf(body: Uint8Array): string {
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
 }
 
-/** Deeply nested documents would overflow the stack of whoever walks them later. */
-function boundDepth(text: string): void {
+/** Deeply nested documents would overflow the stack of whoever walks them later; before anything is made of the text. */
+function boundSize(text: string): void {
   if (text.length <= maximumDepth) return;
   let depth = 0;
+  let values = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === 0x22) at = endOfText(text, at);
     else if (code === 0x7b || code === 0x5b) {
       if (++depth > maximumDepth) throw badRequest(`the body is nested deeper than ${maximumDepth} levels`);
     } else if (code === 0x7d || code === 0x5d) depth--;
+    else if (code === 0x2c && ++values > maximumValues)
+      throw badRequest(`the body holds more than ${maximumValues} values`);
   }
 }
 

@@ -14,7 +14,7 @@ export async function compressed(answer: Answer, acceptEncoding: string): Promis
   const bytes = largeBytes(body);
   if (!bytes) return answer;
   const packed = await compress(bytes, { level: constants.Z_BEST_SPEED });
-  return { status, headers: { ...headers, "content-encoding": "gzip", vary: "Accept-Encoding" }, body: packed };
+  return { ...answer, headers: { ...headers, "content-encoding": "gzip", vary: "Accept-Encoding" }, body: packed };
 }
 
 function largeBytes(body: Answer["body"]): Buffer | string | undefined {

@@ -7,8 +7,7 @@ import { Fault } from "../../plugins/kit/fault.ts";
 import { anonymousUser } from "../auth/anonymous.ts";
 import type { Auditor, AuditTrail } from "../auth/audit/contract.ts";
 import type { Attributes, Authenticator } from "../auth/contract.ts";
-import { impersonate } from "../auth/impersonation.ts";
-import { describeRefusal } from "../auth/rbac/authorizer.ts";
+import { asksToImpersonate, impersonate } from "../auth/impersonation.ts";
 import type { ResourceDefinition } from "../resources/definition.ts";
 import { passToRemote } from "./aggregation/pass.ts";
 import type { Remote } from "./aggregation/remote.ts";
@@ -17,14 +16,16 @@ import { addWarnings, type Answer, pageNotFound, statusAnswer } from "./answer.t
 import { compressed } from "./compress.ts";
 import { deadlineOf, withinDeadline } from "./deadline.ts";
 import type { Flow } from "./flow/flow-control.ts";
+import { heldAnswer, type Holding, reserve } from "./flow/held-answer.ts";
 import { isDryRun } from "./options.ts";
 import { parsePath, type ResourcePath } from "./path.ts";
-import { isTrue } from "../../plugins/kit/query-flag.ts";
 import type { ApiRequest } from "./request.ts";
+import { attributesOf, verbOf } from "./request-attributes.ts";
 import type { RequestMeter } from "./request-metrics.ts";
+import { requireAllowed } from "./require-allowed.ts";
 import type { Scope, Services } from "./scope.ts";
-import { forbiddenPath, forbiddenResource, methodNotAllowed, statusOf, unknownPath } from "./status.ts";
-import { answerSubresource } from "./subresources.ts";
+import { methodNotAllowed, statusOf, unknownPath } from "./status.ts";
+import { answerSubresource, requireNames } from "./subresources.ts";
 import { Timing } from "./timing.ts";
 import { answerVirtual } from "./virtual.ts";
 import { createObject } from "./verbs/create.ts";
@@ -52,10 +53,12 @@ export interface Dispatcher {
 
 export async function dispatch(dispatcher: Dispatcher, request: ApiRequest): Promise<Answer> {
   const trail = dispatcher.audit?.begin(request);
-  const sorted: Sorted = {};
+  const sorted: Sorted = { path: `${request.method} ${request.path}` };
   const made = await answerOrRefusal(dispatcher, request, trail, sorted);
   if (sorted.flow) Object.assign(made.headers, sorted.flow.headers);
-  const complete = trail ? trail.complete(made) : made;
+  const { outbox } = dispatcher.services.flows;
+  const held = heldAnswer(made, sorted, outbox, !isMutating(request.method));
+  const complete = trail ? trail.complete(held) : held;
   const encoding = request.headers.get("accept-encoding");
   return encoding ? compressed(complete, encoding) : complete;
 }
@@ -77,7 +80,7 @@ async function answerOrRefusal(
 }
 
 /** Which flow a request was sorted into, told on the answer whatever becomes of it. */
-interface Sorted {
+interface Sorted extends Holding {
   flow?: Flow | undefined;
 }
 
@@ -90,15 +93,16 @@ async function answer(
   const { services } = dispatcher;
   const call: Call = asked;
   const path = parsePath(asked.path);
-  const { user, real } = await userOf(dispatcher, asked, call);
+  const { user, real } = await userOf(dispatcher, asked, call, trail);
+  const attributes = attributesOf(user, asked, path);
+  if (asked.user === undefined) sorted.user = user.name;
   if (!path) {
-    const attributes = { user, verb: asked.method.toLowerCase(), path: asked.path };
     const request = trail?.identify(attributes, real) ?? asked;
     sorted.flow = services.flows.flowOf(attributes);
     await requireAllowed(services, attributes, call, trail);
     // These are answered at once; a limit that makes no sense is refused all the same.
     deadlineOf(request.query.get("timeout"), services.deadlineMs);
-    return inTurn(services, sorted.flow, call, async () => {
+    return inTurn(services, sorted, sorted.flow, call, async () => {
       const remote = remoteOf(dispatcher, request.path);
       const found = remote ? passToRemote(remote, request, user, call) : dispatcher.paths(request, user);
       if (!found) return pageNotFound();
@@ -106,22 +110,21 @@ async function answer(
     });
   }
   const verb = verbOf(asked, path);
-  const attributes = attributesOf(user, verb, path, asked);
   const request = trail?.identify(attributes, real) ?? asked;
   const isLong = verb === "watch" || passedOn.has(path.subresource);
   if (verb === "watch" || !isLong) sorted.flow = services.flows.flowOf(attributes);
   await requireAllowed(services, attributes, call, trail);
   const flow = isLong ? undefined : sorted.flow;
+  if (!path.isRoutable) throw unknownPath();
   const remote = dispatcher.remotes.find(path.group, path.version);
-  if (remote) return inTurn(services, flow, call, () => passToRemote(remote, request, user, call));
+  if (remote) return inTurn(services, sorted, flow, call, () => passToRemote(remote, request, user, call));
   const definition = await definitionOf(dispatcher, path, call);
   if (!definition) {
     // Of a group that nobody serves there is no page; of one that is there the resource is missing.
     if (services.registry.versions(path.group).length === 0) return pageNotFound();
     throw unknownPath();
   }
-  if (path.namespace !== "" && !definition.namespaced && path.plural !== "namespaces") throw unknownPath();
-  if (definition.namespaced && path.name !== "" && path.namespace === "") throw unknownPath();
+  requireRoute(definition, path, request);
   const warnings = definition.deprecation === undefined ? [] : [definition.deprecation];
   const timing = new Timing(services.clock);
   const work = (bounded: Call) => {
@@ -136,14 +139,15 @@ async function answer(
       call: bounded,
       warnings,
       timing,
+      reserve: (bytes) => reserve(sorted, services.flows.outbox, bytes),
       dryRun: request.method === "GET" ? false : isDryRun(request.query, request.method),
       ...(trail ? { trail } : {}),
     };
-    return inTurn(services, flow, bounded, async () => {
+    return inTurn(services, sorted, flow, bounded, async () => {
       if (flow) timing.takeTurn();
       // Whether the answer can be read is settled before there is one.
       if (path.subresource === "") wantedForm(request.headers.get("accept"));
-      return path.subresource === "" ? answerVerb(verb, definition, scope) : answerSubresource(verb, path, scope);
+      return path.subresource === "" ? answerVerb(verb, path, scope) : answerSubresource(verb, path, scope);
     });
   };
   // Callers in this process end their calls themselves; a client may have gone without a word.
@@ -179,9 +183,26 @@ async function definitionOf(
 /** Watches and connections are long and cost little once begun; they are not counted. */
 const passedOn = new Set(["log", "exec", "attach", "portforward", "proxy"]);
 
-/** Works when its level has room. */
-function inTurn({ flows }: Services, flow: Flow | undefined, call: Call, work: () => Promise<Answer>): Promise<Answer> {
-  return flow ? flows.seats.run(flow.level, flow.name, call, work) : work();
+/** Works when its level has room; the seat is given back when the answer is sent. */
+async function inTurn(
+  { flows }: Services,
+  holding: Holding,
+  flow: Flow | undefined,
+  call: Call,
+  work: () => Promise<Answer>,
+): Promise<Answer> {
+  if (!flow) return work();
+  if (holding.user !== undefined) flows.outbox.admit(holding.user, holding.path);
+  const leave = await flows.seats.enter(flow.level, flow.name, call);
+  holding.leave = leave;
+  try {
+    return await work();
+  } catch (error) {
+    leave();
+    throw error;
+  } finally {
+    if (holding.isAnswered) leave();
+  }
 }
 
 /** Who else answers below `/apis/<group>/<version>`, what lies there being no resource. */
@@ -211,8 +232,8 @@ export async function permit(
   call: Call,
   trail?: AuditTrail,
 ): Promise<UserInfo> {
-  const { user, real } = await userOf(dispatcher, request, call);
-  const attributes = attributesOf(user, verbOf(request, path), path, request);
+  const { user, real } = await userOf(dispatcher, request, call, trail);
+  const attributes = attributesOf(user, request, path);
   trail?.identify(attributes, real);
   await requireAllowed(dispatcher.services, attributes, call, trail);
   return user;
@@ -223,13 +244,30 @@ async function userOf(
   { services, authenticators }: Dispatcher,
   request: ApiRequest,
   call: Call,
+  trail: AuditTrail | undefined,
 ): Promise<{ user: UserInfo; real: UserInfo }> {
-  const real = request.user ?? (await authenticate(authenticators, request, call));
+  const real =
+    request.user ??
+    (await authenticate(authenticators, request, call).catch((error: unknown) => {
+      trail?.unauthenticated(askedFor(request));
+      throw error;
+    }));
   const { certificate } = request.peer;
   if (certificate) services.metrics.certificateUsed((certificate.endsAt - services.clock.now()) / 1000);
-  if (!request.headers.has("impersonate-user") && !request.headers.has("impersonate-group"))
-    return { user: real, real };
-  return { user: await impersonate(real, request.headers, services.authorize, call), real };
+  if (!asksToImpersonate(request.headers)) return { user: real, real };
+  try {
+    return { user: await impersonate(real, request.headers, services.authorize, call), real };
+  } catch (error) {
+    // Who may not impersonate is recorded as themselves.
+    trail?.identify({ ...askedFor(request), user: real }, real);
+    throw error;
+  }
+}
+
+/** What a request is after, for the record of one that is refused before that matters. */
+function askedFor(request: ApiRequest): Omit<Attributes, "user"> {
+  const { user: _, ...asked } = attributesOf(anonymousUser, request, parsePath(request.path));
+  return { ...asked, verb: asked.verb || request.method.toLowerCase() };
 }
 
 async function authenticate(
@@ -247,68 +285,21 @@ async function authenticate(
   throw new Fault("unauthorized", "Unauthorized");
 }
 
-async function requireAllowed(
-  services: Services,
-  attributes: Attributes,
-  call: Call,
-  trail?: AuditTrail,
-): Promise<void> {
-  const { answer, reason } = await services.authorize(attributes, call);
-  trail?.annotate("authorization.k8s.io/decision", answer === "allow" ? "allow" : "forbid");
-  trail?.annotate("authorization.k8s.io/reason", reason);
-  if (answer === "allow") return;
-  const why = describeRefusal(attributes, reason);
-  if (attributes.resource) throw forbiddenResource(attributes.resource, attributes.resource.name, why);
-  throw forbiddenPath(why);
-}
+const namedVerbs = ["get", "update", "patch", "delete"] as const;
 
-export function verbOf(request: ApiRequest, path: ResourcePath): string {
-  switch (request.method) {
-    case "GET":
-    case "HEAD":
-      if (path.isWatch || (path.name === "" && isTrue(request.query.get("watch")))) return "watch";
-      return path.name === "" ? "list" : "get";
-    case "POST":
-      return "create";
-    case "PUT":
-      return "update";
-    case "PATCH":
-      return "patch";
-    case "DELETE":
-      return path.name === "" ? "deletecollection" : "delete";
-    case "OPTIONS":
-      // What stands behind a proxy may be asked with it; it is no verb of ours, so that only those who may do anything are let through.
-      if (path.subresource === "proxy") return "";
-      throw methodNotAllowed();
-    default:
-      throw methodNotAllowed();
+/** Throws where no route of the resource has this form: 404 for a path that does not exist, 405 for a method that it does not have. */
+function requireRoute(definition: ResourceDefinition, path: ResourcePath, { method }: ApiRequest): void {
+  const { prefix, inNamespace, name, subresource } = path;
+  const { namespaced, verbs } = definition;
+  if (!namespaced && inNamespace) throw unknownPath();
+  // Across namespaces there are only lists, and what is only created has no names.
+  if (namespaced && !inNamespace && (name !== "" || verbs?.includes("list") === false)) throw unknownPath();
+  if (name !== "" && subresource === "" && verbs && !namedVerbs.some((verb) => verbs.includes(verb)))
+    throw unknownPath();
+  if (prefix === "watch") {
+    if (subresource !== "" || verbs?.includes("watch") === false) throw unknownPath();
+    if (method !== "GET") throw methodNotAllowed();
   }
-}
-
-function attributesOf(user: UserInfo, verb: string, path: ResourcePath, { query }: ApiRequest): Attributes {
-  const { group, version, plural, subresource, namespace, name } = path;
-  const fieldSelector = query.get("fieldSelector");
-  const labelSelector = query.get("labelSelector");
-  // Lists and watches of one object by its name are authorized as if they named it.
-  const single = verb === "list" || verb === "watch" || verb === "deletecollection" ? nameIn(fieldSelector) : "";
-  return {
-    user,
-    verb,
-    resource: {
-      group,
-      version,
-      plural,
-      subresource,
-      namespace,
-      name: name === "" ? single : name,
-      ...(fieldSelector ? { fieldSelector } : {}),
-      ...(labelSelector ? { labelSelector } : {}),
-    },
-  };
-}
-
-function nameIn(fieldSelector: string | null): string {
-  return /(?:^|,)metadata\.name==?([^,!=]+)/.exec(fieldSelector ?? "")?.[1] ?? "";
 }
 
 const verbs: Record<string, (scope: Scope) => Promise<Answer>> = {
@@ -322,13 +313,19 @@ const verbs: Record<string, (scope: Scope) => Promise<Answer>> = {
   deletecollection: deleteCollection,
 };
 
-function answerVerb(verb: string, definition: ResourceDefinition, scope: Scope): Promise<Answer> {
+function answerVerb(verb: string, path: ResourcePath, scope: Scope): Promise<Answer> {
+  const { definition } = scope;
   const handle = verbs[verb];
-  if (!handle || (definition.verbs && !(definition.verbs as readonly string[]).includes(verb)))
+  if (
+    !handle ||
+    scope.request.method === "HEAD" ||
+    (definition.verbs && !(definition.verbs as readonly string[]).includes(verb))
+  )
     throw methodNotAllowed();
   // POST and the like need a collection, PUT and the like an object.
   if ((verb === "create") !== (scope.name === "") && (verb === "create" || verb === "update" || verb === "patch"))
     throw methodNotAllowed();
+  requireNames(path, scope);
   const virtual = scope.services.virtuals.get(`${definition.group}/${definition.plural}`);
   return virtual ? answerVirtual(virtual, verb, scope) : handle(scope);
 }

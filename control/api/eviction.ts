@@ -9,12 +9,12 @@ import { inNamespace } from "../storage/resource-cache.ts";
 import { mutate, validate } from "./admit.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";
 import { asObject, decodeBody } from "./body.ts";
-import { claimKind, timestamp } from "./lifecycle.ts";
+import { claimKind, claimNamespace, timestamp } from "./lifecycle.ts";
+import { claimSameName } from "./name.ts";
 import { type DeleteOptions, readDeleteOptions } from "./options.ts";
 import { objectOf, type Scope } from "./scope.ts";
 import { failure, notFound, tooManyRequests } from "./status.ts";
 import type { SubresourceHandler } from "./subresources.ts";
-import { requireSameName } from "./verbs/create.ts";
 import { checkPreconditions, removeEntry } from "./verbs/delete.ts";
 import { findEntry } from "./verbs/get.ts";
 
@@ -47,8 +47,8 @@ export const podEviction: SubresourceHandler = {
     const eviction = asObject(body.value);
     if (eviction.apiVersion === "policy/v1beta1") eviction.apiVersion = "policy/v1";
     claimKind(eviction, evictionKind);
-    requireSameName(scope, eviction);
-    eviction.metadata = { ...eviction.metadata, name: scope.name, namespace: scope.namespace };
+    claimNamespace(eviction, scope);
+    claimSameName(eviction, scope.name, evictionKind.kind);
     const admitted = { operation: "CREATE" as const, object: eviction, kind: evictionKind.kind };
     await mutate(scope, admitted);
     await validate(scope, admitted);

@@ -3,8 +3,9 @@
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import { groupVersion, type ResourceDefinition } from "../resources/definition.ts";
 import type { Decoded } from "./body.ts";
-import { type Decoding, holdToSchema } from "./schema/decode.ts";
+import { type Decoding, holdToSchema, mostStrictErrors } from "./schema/decode.ts";
 import { duplicateKeys } from "./schema/duplicates.ts";
+import { inexactProblem } from "./schema/exact-integers.ts";
 import { goText, unrestored } from "./schema/go-words.ts";
 import type { Scope } from "./scope.ts";
 import { badRequest, invalidObject } from "./status.ts";
@@ -25,7 +26,11 @@ function fieldValidation(query: URLSearchParams): FieldValidation {
 /** Holds what a client sent to its schema; changes the object in place. */
 export function checkFields(scope: Scope, object: KubeObject, decoded: Decoded): void {
   const mode = fieldValidation(scope.request.query);
-  report(scope, mode, held(scope, object), duplicatesIn(decoded, mode));
+  const problem = inexactProblem(decoded, rootOf(scope), scope.services.schemas);
+  if (problem !== undefined) throw cannotHandle(scope.definition, problem);
+  // Before the object, which is the decoded value itself, is changed.
+  const duplicates = duplicatesIn(decoded, mode);
+  report(scope, mode, held(scope, object), duplicates);
 }
 
 /** A patch, as it was sent. */
@@ -38,6 +43,8 @@ interface Patch extends Decoded {
 /** The same for what a patch made of an object: it is the patch that is at fault, not an object of that kind and name. */
 export function checkPatched(scope: Scope, object: KubeObject, patch: Patch): void {
   const mode = fieldValidation(scope.request.query);
+  const inexact = inexactProblem(patch, patch.type === "json" ? undefined : rootOf(scope), scope.services.schemas);
+  if (inexact !== undefined) throw badPatch(patch, inexact);
   const { problem, mismatch, unknown } = held(scope, object);
   if (problem !== undefined) {
     const restored = mismatch && patch.type === "strategic" ? unrestored(mismatch.value, mismatch.wanted) : undefined;
@@ -45,7 +52,8 @@ export function checkPatched(scope: Scope, object: KubeObject, patch: Patch): vo
   }
   if (mode === "Ignore") return;
   const about = patch.type === "json" ? "json patch " : "";
-  const problems = [...duplicatesIn(patch, mode).map((each) => about + each), ...unknown.map(unknownField)];
+  const duplicates = duplicatesIn(patch, mode).map((each) => about + each);
+  const problems = [...duplicates, ...unknown.map(unknownField)].slice(0, mostStrictErrors);
   if (problems.length === 0) return;
   if (mode === "Strict") throw badPatch(patch, strictProblem(problems));
   scope.warnings.push(...problems);
@@ -61,6 +69,9 @@ function badPatch({ type, value, result }: Patch, why: string) {
 export function checkApplied(scope: Scope, object: KubeObject, decoded: Decoded): void {
   const mode = fieldValidation(scope.request.query);
   const { kind } = scope.definition;
+  const problem = inexactProblem(decoded, rootOf(scope), scope.services.schemas);
+  if (problem !== undefined) throw cannotHandle(scope.definition, problem);
+  const duplicates = duplicatesIn(decoded, mode);
   const decoding = held(scope, object, true);
   if (decoding.unknown.length > 0) {
     const errors = decoding.unknown.map((path) => `.${path}: field not declared in schema`);
@@ -73,13 +84,15 @@ export function checkApplied(scope: Scope, object: KubeObject, decoded: Decoded)
     throw badRequest(
       `error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  ${decoded.duplicate}`,
     );
-  report(scope, mode, decoding, duplicatesIn(decoded, mode));
+  report(scope, mode, decoding, duplicates);
 }
 
 function duplicatesIn(decoded: Decoded, mode: FieldValidation): string[] {
   if (mode === "Ignore") return [];
   if (decoded.isYaml) return decoded.duplicate === undefined ? [] : [decoded.duplicate];
-  return duplicateKeys(decoded.text).map((path) => `duplicate field ${JSON.stringify(path)}`);
+  return duplicateKeys(decoded.text, decoded.value, mostStrictErrors).map(
+    (path) => `duplicate field ${JSON.stringify(path)}`,
+  );
 }
 
 /** What was put together here from good parts, as it is written: without what says nothing. */
@@ -92,7 +105,7 @@ function held(scope: Scope, object: KubeObject, isAsSaid = false): Decoding {
   const { schemas } = services;
   if (definition.holdToSchema) {
     const own = definition.holdToSchema(object);
-    if (!schemas) return { unknown: own.dropped, problem: undefined };
+    if (!schemas) return { unknown: own.dropped.slice(0, mostStrictErrors), problem: undefined };
     // Its metadata is everybody's, and so is that of objects within it, which nobody has created.
     const hold = (path: string, metadata: Record<string, unknown>) =>
       holdToSchema(metadata, objectMeta, { schemas, path, isAsSaid });
@@ -103,18 +116,28 @@ function held(scope: Scope, object: KubeObject, isAsSaid = false): Decoding {
       return decoding;
     });
     return {
-      unknown: [...outer.unknown, ...own.dropped, ...inner.flatMap(({ unknown }) => unknown)],
+      unknown: [...outer.unknown, ...own.dropped, ...inner.flatMap(({ unknown }) => unknown)].slice(
+        0,
+        mostStrictErrors,
+      ),
       problem: outer.problem ?? inner.find(({ problem }) => problem)?.problem,
     };
   }
-  const root = schemas?.root(definition.group, definition.version, definition.kind);
+  const root = rootOf(scope);
   return schemas && root ? holdToSchema(object, root, { schemas, isAsSaid }) : { unknown: [], problem: undefined };
+}
+
+/** The schema of a built-in kind; that of a custom resource is its own. */
+function rootOf({ definition, services }: Scope) {
+  return definition.holdToSchema
+    ? undefined
+    : services.schemas?.root(definition.group, definition.version, definition.kind);
 }
 
 function report(scope: Scope, mode: FieldValidation, decoding: Decoding, duplicates: readonly string[]): void {
   if (decoding.problem) throw cannotHandle(scope.definition, decoding.problem);
   if (mode === "Ignore") return;
-  const problems = [...decoding.unknown.map(unknownField), ...duplicates];
+  const problems = [...decoding.unknown.map(unknownField), ...duplicates].slice(0, mostStrictErrors);
   if (problems.length === 0) return;
   if (mode === "Strict") throw cannotHandle(scope.definition, strictProblem(problems));
   scope.warnings.push(...problems);

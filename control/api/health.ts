@@ -1,7 +1,7 @@
 // /healthz, /livez, /readyz with their single checks, and /version.
 
 import { type Answer, jsonAnswer, textAnswer } from "./answer.ts";
-import type { HealthMetrics } from "./health-metrics.ts";
+import type { HealthKind, HealthMetrics } from "./health-metrics.ts";
 import type { ApiRequest } from "./request.ts";
 
 /** A check says what is wrong, or undefined. */
@@ -9,7 +9,7 @@ export interface HealthCheck {
   readonly name: string;
   /** Some checks tell only whether to send traffic here, not whether to restart. */
   readonly readyOnly?: boolean;
-  check(): string | undefined;
+  check(): string | undefined | Promise<string | undefined>;
 }
 
 export const versionInfo = {
@@ -24,33 +24,50 @@ export const versionInfo = {
   platform: `linux/${process.arch === "x64" ? "amd64" : process.arch}`,
 };
 
+/** Undefined where the path is none of these. */
 export function healthAnswer(
   request: ApiRequest,
   checks: readonly HealthCheck[],
   metrics: HealthMetrics,
-): Answer | undefined {
+): Answer | Promise<Answer> | undefined {
   const [root, single, ...more] = request.path.split("/").filter((part) => part !== "");
   if (root === "version" && single === undefined) return jsonAnswer(versionInfo);
   if ((root !== "healthz" && root !== "livez" && root !== "readyz") || more.length > 0) return undefined;
-  const excluded = new Set(request.query.getAll("exclude"));
-  const relevant = checks.filter(
-    (check) => (root === "readyz" || !check.readyOnly) && (single === undefined || check.name === single),
+  const relevant = checks.filter((check) => root === "readyz" || !check.readyOnly);
+  if (single === undefined) return checkAll(root, request.query, relevant, metrics);
+  const check = relevant.find(({ name }) => name === single);
+  return check && checkOne(check);
+}
+
+/** Who may ask for one check by its path is told why it fails; as with kube-apiserver, it is not counted. */
+async function checkOne(check: HealthCheck): Promise<Answer> {
+  const problem = await check.check();
+  return problem === undefined ? textAnswer("ok") : textAnswer(`internal server error: ${problem}\n`, 500);
+}
+
+async function checkAll(
+  root: HealthKind,
+  query: URLSearchParams,
+  checks: readonly HealthCheck[],
+  metrics: HealthMetrics,
+): Promise<Answer> {
+  const excluded = new Set(query.getAll("exclude"));
+  const lines = await Promise.all(
+    checks.map(async (check) => {
+      const { name } = check;
+      if (excluded.delete(name)) return `[+]${name} excluded: ok`;
+      const isWell = (await check.check()) === undefined;
+      metrics.observe(name, root, isWell);
+      // Anyone may ask, also without credentials: the reason is for those who may ask for the check itself.
+      return isWell ? `[+]${name} ok` : `[-]${name} failed: reason withheld`;
+    }),
   );
-  if (single !== undefined && relevant.length === 0) return undefined;
-  const lines: string[] = [];
-  let failed = false;
-  for (const check of relevant) {
-    if (excluded.has(check.name)) {
-      lines.push(`[+]${check.name} excluded: ok`);
-      continue;
-    }
-    const problem = check.check();
-    if (problem !== undefined) failed = true;
-    // As with kube-apiserver, who asks for one check alone is not counted.
-    if (single === undefined) metrics.observe(check.name, root, problem === undefined);
-    lines.push(problem === undefined ? `[+]${check.name} ok` : `[-]${check.name} failed: ${problem}`);
+  const isFailed = lines.some((line) => line.startsWith("[-]"));
+  if (excluded.size > 0) {
+    const names = [...excluded].sort().map((name) => JSON.stringify(name));
+    lines.push(`warn: some health checks cannot be excluded: no matches for ${names.join(",")}`);
   }
-  if (failed) return textAnswer([...lines, `${root} check failed`, ""].join("\n"), 500);
-  if (!request.query.has("verbose")) return textAnswer("ok");
+  if (isFailed) return textAnswer([...lines, `${root} check failed`, ""].join("\n"), 500);
+  if (!query.has("verbose")) return textAnswer("ok");
   return textAnswer([...lines, `${root} check passed`, ""].join("\n"));
 }

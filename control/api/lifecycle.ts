@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import { groupVersion, type ResourceDefinition } from "../resources/definition.ts";
 import { deepEqual } from "../resources/equal.ts";
+import { boundedErrors, type FieldErrors } from "../resources/field-error.ts";
 import { validateMeta } from "../resources/object-meta.ts";
 import { generateName, validateObjectName } from "./name.ts";
 import type { Scope } from "./scope.ts";
@@ -29,6 +30,8 @@ export function claimKind(
   isKnown: (apiVersion: string, kind: string) => boolean = () => true,
 ): void {
   const expected = groupVersion(definition);
+  // Nothing but the object itself says what a custom resource is.
+  if (definition.isCustom && !object.kind) throw kindMissing(object, definition.kind);
   const apiVersion = object.apiVersion || expected;
   const kind = object.kind || definition.kind;
   const refuse = (version: string, why = "") =>
@@ -45,6 +48,14 @@ export function claimKind(
   if (kind !== definition.kind) throw refuse(apiVersion);
   object.kind = definition.kind;
   object.apiVersion = expected;
+}
+
+function kindMissing(object: KubeObject, wanted: string) {
+  const text = JSON.stringify(object);
+  const start = text.length > 30 ? `${text.slice(0, 30)} ...` : text;
+  return badRequest(
+    `the object provided is unrecognized (must be of type ${wanted}): Object 'Kind' is missing in '${text}' (${start})`,
+  );
 }
 
 // Where upstream registers the kinds that it was built with.
@@ -87,13 +98,13 @@ export function finishCreate(scope: Scope, object: KubeObject): void {
   // Typed clients take it for granted that a status is there, and that its numbers are.
   if (definition.hasStatus && !definition.statusOnly) object.status ??= structuredClone(definition.newStatus ?? {});
   if (definition.hasGeneration) metadata.generation = 1;
-  const errors = [
+  const errors = boundedErrors(() => [
     ...validateObjectName(definition, metadata.name ?? "", metadata.generateName),
     ...validateMeta(object, definition),
     ...(definition.validate?.(object) ?? []),
-  ];
+  ]);
   if (errors.length > 0) throw invalidObject(definition, metadata.name ?? "", errors);
-  scope.warnings.push(...(definition.warnings?.(object) ?? []));
+  for (const warning of definition.warnings?.(object) ?? []) scope.warnings.push(warning);
 }
 
 /** Holds the next state to what may not change, or only the server may change. */
@@ -112,12 +123,12 @@ export function beginUpdate(scope: Scope, next: KubeObject, previous: KubeObject
     );
   if (meta.resourceVersion && meta.resourceVersion !== "0" && meta.resourceVersion !== before.resourceVersion)
     throw conflict(definition, name, modifiedMeanwhile);
-  if (!meta.resourceVersion && definition.needsResourceVersion)
-    throw invalidObject(definition, name, [
+  if ((!meta.resourceVersion || meta.resourceVersion === "0") && definition.needsResourceVersion)
+    throw invalidObject({ group: definition.group, kind: definition.plural }, name, [
       {
         type: "FieldValueInvalid",
         field: "metadata.resourceVersion",
-        message: 'Invalid value: "": must be specified for an update',
+        message: "Invalid value: 0: must be specified for an update",
       },
     ]);
   meta.name = name;
@@ -150,17 +161,12 @@ export function finishUpdate(scope: Scope, next: KubeObject, previous: KubeObjec
   keepStatus(definition, next, previous);
   definition.prepareUpdate?.(next, previous, { user: scope.user, now: scope.services.clock.now() });
   countGeneration(definition, next, previous);
-  checkUpdate(scope, next, previous, definition.validate?.(next, previous) ?? []);
-  scope.warnings.push(...(definition.warnings?.(next, previous) ?? []));
+  checkUpdate(scope, next, previous, () => definition.validate?.(next, previous) ?? []);
+  for (const warning of definition.warnings?.(next, previous) ?? []) scope.warnings.push(warning);
 }
 
-export function checkUpdate(
-  scope: Scope,
-  next: KubeObject,
-  previous: KubeObject,
-  own: ReturnType<NonNullable<ResourceDefinition["validate"]>>,
-): void {
-  const errors = [...validateMeta(next, scope.definition, previous), ...own];
+export function checkUpdate(scope: Scope, next: KubeObject, previous: KubeObject, own: () => FieldErrors): void {
+  const errors = boundedErrors(() => [...validateMeta(next, scope.definition, previous), ...own()]);
   if (errors.length > 0) throw invalidObject(scope.definition, next.metadata.name ?? "", errors);
 }
 

@@ -29,7 +29,7 @@ const plainJson: Wanted = { encoding: "json", as: undefined, version: "" };
 const knownForms = new Set(["Table", "PartialObjectMetadata", "PartialObjectMetadataList"]);
 const seen = new Map<string, Wanted>();
 
-/** The first acceptable form, in the client's order. */
+/** The acceptable form that the client prefers: by quality, then in its order. */
 export function wantedForm(accept: string | null): Wanted {
   if (!accept || accept === "application/json" || accept === "*/*") return plainJson;
   const known = seen.get(accept);
@@ -40,9 +40,17 @@ export function wantedForm(accept: string | null): Wanted {
   return wanted;
 }
 
+/** Of what is accepted, the preferred first. A quality that is no number counts as none, as upstream reads it. */
+function preferred(accept: string): MediaType[] {
+  const qualityOf = ({ parameters: { q = "1" } }: MediaType) => Number(q) || 0;
+  return accept
+    .split(",")
+    .map(parseMediaType)
+    .sort((a, b) => qualityOf(b) - qualityOf(a));
+}
+
 function negotiate(accept: string): Wanted {
-  for (const clause of accept.split(",")) {
-    const { type, parameters } = parseMediaType(clause);
+  for (const { type, parameters } of preferred(accept)) {
     const encoding = encodingOf(type);
     if (!encoding) continue;
     const as = parameters.as;
@@ -56,7 +64,8 @@ function negotiate(accept: string): Wanted {
   throw isKnownType ? notAcceptable(representations) : notAcceptableType(representations);
 }
 
-const representations = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+/** Protobuf is read here, but not written. */
+const representations = ["application/json", "application/yaml"];
 
 function encodingOf(type: string): "json" | "yaml" | undefined {
   if (type === "application/json" || type === "*/*" || type === "application/*") return "json";

@@ -17,7 +17,8 @@ const kinds: Readonly<Record<string, OptionsKind>> = {
 };
 
 export function isDryRun(query: URLSearchParams, method: string): boolean {
-  const values = query.getAll("dryRun").filter((value) => value !== "");
+  // An empty value counts: whoever sends one does not mean the write to happen.
+  const values = query.getAll("dryRun");
   checkDryRun(values, kinds[method] ?? "DeleteOptions");
   return values.length > 0;
 }

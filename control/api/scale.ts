@@ -11,7 +11,8 @@ import { wantedForm } from "./media-type.ts";
 import { parseMediaType } from "./media-type.ts";
 import { trackUpdate } from "./apply/track.ts";
 import { asObject, decodeBody, decodePatch } from "./body.ts";
-import { claimKind } from "./lifecycle.ts";
+import { claimKind, claimNamespace } from "./lifecycle.ts";
+import { claimName } from "./name.ts";
 import { writeOptions } from "./options.ts";
 import { objectOf, type Scope } from "./scope.ts";
 import {
@@ -44,7 +45,7 @@ export async function answerScale(verb: string, scope: Scope): Promise<Answer> {
     next: (previous) => {
       const before = scaleOf(previous, paths);
       const next = nextScale(before);
-      claimKind(next, scaleKind);
+      claimIdentity(next, scope);
       const { resourceVersion } = next.metadata;
       if (resourceVersion && resourceVersion !== previous.metadata.resourceVersion)
         throw conflict(scope.definition, scope.name, modifiedMeanwhile);
@@ -68,10 +69,18 @@ export async function answerScale(verb: string, scope: Scope): Promise<Answer> {
   return scaleAnswer(scope, scaleOf(stored, paths));
 }
 
+function claimIdentity(scale: KubeObject, scope: Scope): void {
+  claimKind(scale, scaleKind);
+  claimNamespace(scale, scope);
+  claimName(scale, scope.name);
+}
+
 function readScale(verb: string, body: Uint8Array, scope: Scope): (before: KubeObject) => KubeObject {
   const type = scope.request.headers.get("content-type");
   if (verb === "update") {
-    const text = JSON.stringify(asObject(decodeBody(body, type, "Scale").value));
+    const scale = asObject(decodeBody(body, type, "Scale").value);
+    claimIdentity(scale, scope);
+    const text = JSON.stringify(scale);
     return () => JSON.parse(text) as KubeObject;
   }
   const patchType = parseMediaType(type ?? "").type;

@@ -61,6 +61,8 @@ export interface Scope {
   readonly warnings: string[];
   readonly timing: Timing;
   readonly dryRun: boolean;
+  /** Before a large answer is made: counts its bytes against the user's budget. Throws 429 where they do not fit. */
+  reserve(bytes: number): void;
   /** Where the request is audited. */
   readonly trail?: AuditTrail;
 }

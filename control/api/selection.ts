@@ -2,7 +2,12 @@
 
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import { isFault } from "../../plugins/kit/fault.ts";
-import { type LabelRequirement, parseFieldSelector, parseLabelSelector } from "../../plugins/kit/selector.ts";
+import {
+  type FieldRequirement,
+  type LabelRequirement,
+  parseFieldSelector,
+  parseLabelSelector,
+} from "../../plugins/kit/selector.ts";
 import type { ResourceDefinition } from "../resources/definition.ts";
 import { labelValue, qualifiedName } from "../resources/names.ts";
 import type { Entry } from "../storage/entry.ts";
@@ -27,27 +32,59 @@ export function selectionOf(scope: Scope): Selection {
   for (const { field } of fields?.requirements ?? [])
     if (!isSelectable(definition, field)) throw badRequest(unknownField(definition, field));
   const name = fields?.requirements.find(({ field, op }) => field === "metadata.name" && op === "=")?.value;
-  const others =
-    fields?.requirements.filter(({ field }) => field !== "metadata.name" && field !== "metadata.namespace") ?? [];
-  const needles = [
-    ...(labels?.requirements ?? [])
-      .filter(({ operator, values }) => operator === "=" && values.length === 1)
-      .map(({ key, values }) => `${JSON.stringify(key)}:${JSON.stringify(values[0])}`),
-    ...others.filter(({ op, value }) => op === "=" && isText(value)).map(({ value }) => JSON.stringify(value)),
-  ].map((text) => Buffer.from(text));
+  const byField = fieldRules(fields?.requirements ?? []);
+  const names = byField.get("metadata.name");
+  const namespaces = byField.get("metadata.namespace");
+  byField.delete("metadata.name");
+  byField.delete("metadata.namespace");
+  const needles = needlesOf(labels?.requirements ?? [], byField);
   const matches = (entry: Entry): boolean => {
-    for (const { field, op, value } of fields?.requirements ?? []) {
-      if (field === "metadata.name" && (entry.name === value) !== (op === "=")) return false;
-      if (field === "metadata.namespace" && (entry.namespace === value) !== (op === "=")) return false;
-    }
-    if (!labels && others.length === 0) return true;
+    if (names && !allows(names, entry.name)) return false;
+    if (namespaces && !allows(namespaces, entry.namespace)) return false;
+    if (!labels && byField.size === 0) return true;
     // Reading an object costs much more than seeing that what is asked for stands nowhere in it.
     if (!entry.hasObject && needles.some((needle) => !entry.value.includes(needle))) return false;
     const object = definition.fromStored ? objectOf(definition, entry) : entry.object;
     if (labels && !labels.matches(object.metadata.labels)) return false;
-    return others.every(({ field, op, value }) => (fieldOf(definition, object, field) === value) === (op === "="));
+    for (const [field, rule] of byField) if (!allows(rule, fieldOf(definition, object, field))) return false;
+    return true;
   };
   return { matches, name };
+}
+
+/** What all requirements on one field come to, however many they are. */
+interface FieldRule {
+  /** One value at most can be asked for; with two nothing is selected. */
+  readonly equal: Set<string>;
+  readonly unequal: Set<string>;
+}
+
+function fieldRules(requirements: readonly FieldRequirement[]): Map<string, FieldRule> {
+  const byField = new Map<string, FieldRule>();
+  for (const { field, op, value } of requirements) {
+    const rule = byField.get(field) ?? { equal: new Set(), unequal: new Set() };
+    byField.set(field, rule);
+    (op === "=" ? rule.equal : rule.unequal).add(value);
+  }
+  return byField;
+}
+
+function allows({ equal, unequal }: FieldRule, value: string): boolean {
+  if (unequal.has(value)) return false;
+  return equal.size === 0 || (equal.size === 1 && equal.has(value));
+}
+
+const mostNeedles = 4;
+
+/** Texts that stand in every object that is selected: some are enough to tell most others. */
+function needlesOf(labels: readonly LabelRequirement[], byField: ReadonlyMap<string, FieldRule>): Buffer[] {
+  const texts = new Set<string>();
+  for (const { key, operator, values } of labels)
+    if (operator === "=" && texts.size < mostNeedles)
+      texts.add(`${JSON.stringify(key)}:${JSON.stringify(values[0] ?? "")}`);
+  for (const { equal } of byField.values())
+    for (const value of equal) if (isText(value) && texts.size < mostNeedles) texts.add(JSON.stringify(value));
+  return [...texts].map((text) => Buffer.from(text));
 }
 
 /** Names what is wrong with a requirement by the place it has in one, whichever of them it is. */

@@ -46,15 +46,18 @@ import type { ApiRequest } from "./request.ts";
 import { textAnswer } from "./answer.ts";
 import { defaultSeats, FlowControl } from "./flow/flow-control.ts";
 import { keepBootstrap } from "./flow/keep-bootstrap.ts";
+import { Outbox, type OutboxLimits } from "./flow/outbox.ts";
 import { HealthMetrics } from "./health-metrics.ts";
 import { ApiMetrics } from "./metrics.ts";
 import { loadSchemas } from "./schema/schemas.ts";
 import type { Services } from "./scope.ts";
 import { Snapshots } from "./snapshots.ts";
+import { StoreHealth } from "./store-health.ts";
 import type { SubresourceHandler } from "./subresources.ts";
 import { usageResources } from "./usage/resources.ts";
 import type { VirtualResource } from "./virtual.ts";
 import { Watches } from "./watches.ts";
+import { withAuditId } from "./audit-id.ts";
 import { requestFrom, responseFrom } from "./web.ts";
 
 export interface ApiServerOptions {
@@ -92,6 +95,8 @@ export interface ApiServerOptions {
   readonly openApiFolder?: string;
   /** How many requests are worked on at once; priority levels share them. */
   readonly seats?: number;
+  /** How much of what was answered may wait to be read. */
+  readonly outbox?: OutboxLimits;
   readonly healthChecks?: readonly HealthCheck[];
   /** Where clients reach this server, as discovery tells them: `10.0.0.1:6443`. */
   readonly advertiseAddress?: () => string;
@@ -126,7 +131,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const registry = new Registry(builtinResources({ serviceAllocator }), compareVersions);
   const watches = new Watches();
   const snapshots = new Snapshots(clock);
-  const flows = new FlowControl(informers, options.seats ?? defaultSeats);
+  const flows = new FlowControl(informers, options.seats ?? defaultSeats, new Outbox(options.outbox));
   const metrics = new ApiMetrics();
   const subresources = new Map<string, SubresourceHandler>([
     ["/pods/binding", podBinding],
@@ -146,12 +151,18 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     ...usageResources({ connector: options.connector, cache, clock }),
     ...(options.virtuals ?? []),
   ]);
+  const storeHealth = new StoreHealth(store, clock, call);
   const checks: HealthCheck[] = [
     { name: "ping", check: () => undefined },
     { name: "log", check: () => undefined },
-    { name: "etcd", check: () => (stop.signal.aborted ? "closing" : undefined) },
+    { name: "etcd", check: () => storeHealth.problem() },
     ...(options.healthChecks ?? []),
-    { name: "shutdown", readyOnly: true, check: () => (stop.signal.aborted ? "closing" : undefined) },
+    { name: "etcd-readiness", readyOnly: true, check: () => storeHealth.problem() },
+    {
+      name: "shutdown",
+      readyOnly: true,
+      check: () => (stop.signal.aborted ? "process is shutting down" : undefined),
+    },
   ];
   const openApiFolder = options.openApiFolder ?? join(projectFolder, ".generated/openapi");
   const schemas = loadSchemas(openApiFolder);
@@ -219,12 +230,12 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       healthAnswer(request, checks, healthMetrics) ??
       options.paths?.(request, user),
   };
+  const answer = async (request: ApiRequest) => responseFrom(withAuditId(request, await dispatch(dispatcher, request)));
   return {
-    handler: async (request, peer) => responseFrom(await dispatch(dispatcher, requestFrom(request, peer))),
+    handler: (request, peer) => answer(requestFrom(request, peer)),
     upgrade: (upgrade) => acceptUpgrade(dispatcher, options.connector, upgrade),
     informers,
-    fetchAs: (user) => async (request) =>
-      responseFrom(await dispatch(dispatcher, requestFrom(request, { address: "127.0.0.1" }, user))),
+    fetchAs: (user) => (request) => answer(requestFrom(request, { address: "127.0.0.1" }, user)),
     async close() {
       stop.abort();
       watches.endAll();

@@ -2,14 +2,15 @@
 // picture costs one reference; a few are remembered for a few minutes, older ones are read from the store's history.
 
 import type { Clock } from "../../plugins/kit/clock.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
+import { Fault, isFault } from "../../plugins/kit/fault.ts";
+import type { StoreEntry } from "../../plugins/kit/store.ts";
 import { storageOf } from "../resources/definition.ts";
 import { asBuffer } from "../storage/encoding.ts";
 import { Entry } from "../storage/entry.ts";
 import { storagePrefix } from "../storage/keys.ts";
+import type { Transformer } from "../storage/transformer.ts";
 import type { Scope } from "./scope.ts";
 import { badRequest, failure } from "./status.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
 
 export interface Snapshot {
   readonly entries: readonly Entry[];
@@ -117,12 +118,21 @@ async function fromHistory(scope: Scope, revision: number, token: Token | undefi
   try {
     const { entries } = await store.list(prefix, { atRevision: revision }, scope.call);
     return entries.map((entry) => {
-      const plain = transformer ? transformer.open(entry.key, entry.value) : entry.value;
+      const plain = transformer ? openPast(transformer, entry) : entry.value;
       return new Entry(entry.key.slice(prefix.length), asBuffer(plain), entry);
     });
   } catch (error) {
     if (!isFault(error, "expired")) throw error;
     throw expired(token);
+  }
+}
+
+/** What was encrypted with a key that was dropped since can no longer be shown, like what was compacted. */
+function openPast(transformer: Transformer, { key, value }: StoreEntry): Uint8Array {
+  try {
+    return transformer.open(key, value);
+  } catch (cause) {
+    throw new Fault("expired", `Cannot read ${key} at an old revision`, { cause });
   }
 }
 

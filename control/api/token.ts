@@ -5,7 +5,7 @@ import type { KubeObject, ServiceAccount } from "../../plugins/kit/objects/types
 import { mutate, validate } from "./admit.ts";
 import { jsonAnswer } from "./answer.ts";
 import { asObject, decodeBody } from "./body.ts";
-import { claimKind } from "./lifecycle.ts";
+import { claimKind, claimNamespace } from "./lifecycle.ts";
 import type { SubresourceHandler } from "./subresources.ts";
 import { requireSameName } from "./verbs/create.ts";
 import { findEntry } from "./verbs/get.ts";
@@ -22,6 +22,7 @@ export function tokenSubresource(issue: TokenIssuer): SubresourceHandler {
       const body = decodeBody(await scope.request.body(), scope.request.headers.get("content-type"), "TokenRequest");
       const request = asObject(body.value);
       claimKind(request, tokenKind);
+      claimNamespace(request, scope);
       requireSameName(scope, request);
       const account = (await findEntry(scope)).object as unknown as ServiceAccount;
       request.metadata = { ...request.metadata, name: scope.name, namespace: scope.namespace };

@@ -19,9 +19,8 @@ const components = ["controller-manager", "scheduler", "etcd-0"];
 export function componentStatusResource(checks: () => readonly HealthCheck[]): VirtualResource {
   return {
     async list() {
-      const problem = checks()
-        .map((check) => check.check())
-        .find((one) => one !== undefined);
+      const problems = await Promise.all(checks().map(async (check) => check.check()));
+      const problem = problems.find((one) => one !== undefined);
       const condition =
         problem === undefined
           ? { type: "Healthy", status: "True", message: "ok" }

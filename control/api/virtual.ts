@@ -7,7 +7,7 @@ import type { Answer } from "./answer.ts";
 import { asObject, decodeBody } from "./body.ts";
 import { checkFields } from "./field-validation.ts";
 import { objectAnswer, valueAnswer } from "./forms.ts";
-import { claimKind } from "./lifecycle.ts";
+import { claimKind, claimNamespace } from "./lifecycle.ts";
 import { wantedForm } from "./media-type.ts";
 import type { Scope } from "./scope.ts";
 import { methodNotAllowed, notAcceptable, notFound } from "./status.ts";
@@ -29,7 +29,7 @@ export async function answerVirtual(virtual: VirtualResource, verb: string, scop
     const object = asObject(decoded.value);
     claimKind(object, scope.definition);
     checkFields(scope, object, decoded);
-    if (scope.definition.namespaced && !object.metadata.namespace) object.metadata.namespace = scope.namespace;
+    claimNamespace(object, scope);
     if (wantedForm(scope.request.headers.get("accept")).as)
       throw notAcceptable(["application/json", "application/yaml"]);
     if (!object.metadata.name) delete object.metadata.name;

@@ -4,14 +4,19 @@ import type { UserInfo } from "../../plugins/kit/admission.ts";
 import { BytesResponse } from "../../plugins/kit/bytes-response.ts";
 import type { Peer } from "../../plugins/kit/platform/http-server.ts";
 import { isFault } from "../../plugins/kit/fault.ts";
+import { ServedRequest } from "../../plugins/kit/platform/served-request.ts";
 import { wholeBody } from "../../plugins/kit/platform/request-body.ts";
 import { SinkResponse } from "../../plugins/kit/sink-response.ts";
 import { TextRequest } from "../../plugins/kit/text-request.ts";
 import type { Answer } from "./answer.ts";
 import type { ApiRequest } from "./request.ts";
 import { badRequest, tooLarge } from "./status.ts";
+import { Turns } from "./turns.ts";
 
 export const maximumBodyBytes = 3 * 1024 * 1024;
+/** What takes some milliseconds to decode and check waits for its turn. */
+const largeBodyBytes = 64 * 1024;
+const largeBodies = new Turns();
 
 export function requestFrom(request: Request, peer: Peer, user?: UserInfo): ApiRequest {
   return new WebRequest(request, peer, user);
@@ -27,14 +32,12 @@ class WebRequest implements ApiRequest {
   readonly #request: Request;
 
   constructor(request: Request, peer: Peer, user: UserInfo | undefined) {
-    const { url } = request;
-    const pathAt = url.indexOf("/", url.indexOf("://") + 3);
-    const queryAt = url.indexOf("?", pathAt);
-    const hashAt = url.indexOf("#", pathAt);
-    const end = hashAt < 0 ? url.length : hashAt;
+    // The URL of a request that came over a connection is collapsed already: its path may be another than the one that was asked for.
+    const target = request instanceof ServedRequest ? request.target : targetIn(request.url);
+    const queryAt = target.indexOf("?");
     this.method = request.method;
-    this.path = pathAt < 0 ? "/" : url.slice(pathAt, queryAt < 0 ? end : queryAt);
-    this.query = queryAt < 0 ? noQuery : new URLSearchParams(url.slice(queryAt + 1, end));
+    this.path = (queryAt < 0 ? target : target.slice(0, queryAt)) || "/";
+    this.query = queryAt < 0 ? noQuery : new URLSearchParams(target.slice(queryAt + 1));
     this.peer = peer;
     if (user) this.user = user;
     this.#request = request;
@@ -48,13 +51,22 @@ class WebRequest implements ApiRequest {
     return this.#request.signal;
   }
 
-  body(): Promise<Uint8Array> {
-    return readBody(this.#request);
+  async body(): Promise<Uint8Array> {
+    const bytes = await readBody(this.#request);
+    if (bytes.length > largeBodyBytes) await largeBodies.take();
+    return bytes;
   }
 
   stream(): ReadableStream<Uint8Array> | null {
     return this.#request.body;
   }
+}
+
+function targetIn(url: string): string {
+  const pathAt = url.indexOf("/", url.indexOf("://") + 3);
+  if (pathAt < 0) return "/";
+  const hashAt = url.indexOf("#", pathAt);
+  return url.slice(pathAt, hashAt < 0 ? url.length : hashAt);
 }
 
 /** Nobody changes a query. */
@@ -100,11 +112,11 @@ function cutShort(error: unknown): never {
 }
 
 export function responseFrom(answer: Answer): Response {
-  const { status, headers, body } = answer;
+  const { status, headers, body, sent } = answer;
   if (body === undefined) return new Response(null, { status, headers });
-  if (typeof body === "string") return new BytesResponse([Buffer.from(body)], { status, headers });
-  if (Array.isArray(body)) return new BytesResponse(body as readonly Uint8Array[], { status, headers });
-  if (body instanceof Uint8Array) return new BytesResponse([body], { status, headers });
+  if (typeof body === "string") return new BytesResponse([Buffer.from(body)], { status, headers, sent });
+  if (Array.isArray(body)) return new BytesResponse(body as readonly Uint8Array[], { status, headers, sent });
+  if (body instanceof Uint8Array) return new BytesResponse([body], { status, headers, sent });
   if (typeof body === "function") return new SinkResponse(body, { status, headers });
   return new Response(body as ReadableStream<Uint8Array>, { status, headers });
 }

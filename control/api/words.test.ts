@@ -10,7 +10,7 @@ const merge = "application/merge-patch+json";
 const strategic = "application/strategic-merge-patch+json";
 const operations = "application/json-patch+json";
 const apply = "application/apply-patch+yaml";
-const available = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+const available = "application/json, application/yaml";
 const rejected = "the server rejected our request due to an error in our request";
 const noKind = 'no kind "None" is registered for version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"';
 

@@ -5,6 +5,7 @@ import t from "tap";
 import { connectUpgrade } from "../../../plugins/kit/platform/http-client.ts";
 import { uninterrupted } from "../../../plugins/kit/call.ts";
 import { serve } from "../../../plugins/kit/platform/http-server.ts";
+import { headerLines } from "../../../plugins/kit/platform/served-headers.ts";
 import { createAuthority, createCertificate } from "../../../plugins/kit/x509.ts";
 import { encodeObject } from "../../storage/encoding.ts";
 import { storageKey } from "../../storage/keys.ts";
@@ -31,8 +32,9 @@ interface Asked {
   method: string;
   path: string;
   user: string | null;
-  groups: string | null;
-  extra: string | null;
+  uid: string | null;
+  groups: string[];
+  extra: string[];
   authorization: string | null;
   certificate: string | undefined;
   body: string;
@@ -60,8 +62,9 @@ async function opened(t: Pick<typeof import("tap").t, "teardown">, names = ["sam
         method: request.method,
         path: pathname + search,
         user: headers.get("x-remote-user"),
-        groups: headers.get("x-remote-group"),
-        extra: headers.get("x-remote-extra-scopes"),
+        uid: headers.get("x-remote-uid"),
+        groups: headerLines(headers, "x-remote-group"),
+        extra: headerLines(headers, "x-remote-extra-scopes"),
         authorization: headers.get("authorization"),
         certificate: peer.certificate?.commonName,
         body: await request.text(),
@@ -141,11 +144,12 @@ t.test("requests on a group of another server are passed on in the name of who a
   t.equal(early.text, "service unavailable\n");
   await endpoints();
   t.match(await condition(api, "Passed"), { type: "Available", status: "True", message: "all checks passed" });
-  t.match(asked[0], { path: group, user: "system:kube-aggregator", groups: "system:masters" });
+  t.match(asked[0], { path: group, user: "system:kube-aggregator", groups: ["system:masters"] });
   t.match(await told(), `aggregator_unavailable_apiservice{name="${name}"} 0\n`);
 
   asked.length = 0;
-  const fetch = api.server.fetchAs({ name: "jane", groups: ["devs", "ops"], extra: { scopes: ["a"] } });
+  const jane = { name: "jané", uid: "7", groups: ["devs, system:masters", "ops"], extra: { scopes: ["a, b", "c"] } };
+  const fetch = api.server.fetchAs(jane);
   const response = await fetch(
     new Request(`http://api${group}/namespaces/default/flunders?dryRun=All`, {
       method: "POST",
@@ -158,14 +162,23 @@ t.test("requests on a group of another server are passed on in the name of who a
     {
       method: "POST",
       path: `${group}/namespaces/default/flunders?dryRun=All`,
-      user: "jane",
-      groups: "devs, ops",
-      extra: "a",
+      user: Buffer.from("jané").toString("latin1"),
+      uid: "7",
+      groups: ["devs, system:masters", "ops"],
+      extra: ["a, b", "c"],
       authorization: null,
       certificate: "front-proxy-client",
       body: '{"kind":"Flunder"}',
     },
   ]);
+  asked.length = 0;
+  for (const odd of [" system:masters", "a\r\nx-remote-group: system:masters", "system:masters\t"]) {
+    const refused = await api.server.fetchAs({ name: "jane", groups: [odd] })(
+      new Request(`http://api${group}/flunders`),
+    );
+    t.equal(refused.status, 403, JSON.stringify(odd));
+  }
+  t.same(asked, [], "a group that a header would change is not passed on");
   const away = await api.ask("GET", `${group}/away`);
   t.equal(away.status, 502);
   await api.ask("DELETE", `${services}/${name}`);

@@ -4,23 +4,27 @@ import type { UserInfo } from "../../../plugins/kit/admission.ts";
 import type { Call } from "../../../plugins/kit/call.ts";
 import { toFault } from "../../../plugins/kit/fault.ts";
 import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
+import { targetOf } from "../../../plugins/kit/platform/served-url.ts";
 import { type Answer, textAnswer } from "../answer.ts";
 import { isPassed, upgradeHeaders } from "../connect/pass-headers.ts";
 import { joinUpgrade } from "../connect/join-upgrade.ts";
+import { hasDotSegment } from "../path.ts";
 import type { ApiRequest } from "../request.ts";
+import { unknownPath } from "../status.ts";
 import { type Remote, userHeaders } from "./remote.ts";
 
 const noService = () => textAnswer("service unavailable\n", 503);
 
 export async function passToRemote(remote: Remote, request: ApiRequest, user: UserInfo, call: Call): Promise<Answer> {
+  requirePassable(request.path);
   if (!remote.isAvailable) return noService();
   const { method } = request;
   const headers = new Headers();
   for (const [name, value] of request.headers) if (isPassed(name)) headers.append(name, value);
-  for (const [name, values] of Object.entries(userHeaders(user))) headers.set(name, values.join(", "));
   const { address } = request.peer;
   if (address) headers.append("x-forwarded-for", address);
   const body = method === "GET" || method === "HEAD" ? undefined : await request.body();
+  const identity = userHeaders(user);
   try {
     const { origin, fetch } = remote.reach();
     const response = await fetch(
@@ -31,6 +35,7 @@ export async function passToRemote(remote: Remote, request: ApiRequest, user: Us
         redirect: "manual",
         ...(body && body.length > 0 ? { body: body as BodyInit } : {}),
       }),
+      identity,
     );
     return await answerOf(response);
   } catch (error) {
@@ -38,6 +43,11 @@ export async function passToRemote(remote: Remote, request: ApiRequest, user: Us
     const why = toFault(error, "the request", "unavailable").message;
     return textAnswer(`error trying to reach service: ${why}\n`, 503);
   }
+}
+
+/** The client would collapse dot segments: the server would see another path than the one that was authorized. */
+function requirePassable(path: string): void {
+  if (hasDotSegment(path)) throw unknownPath();
 }
 
 async function answerOf(response: Response): Promise<Answer> {
@@ -52,10 +62,17 @@ async function answerOf(response: Response): Promise<Answer> {
 
 /** Joins the client's raw connection with one to the server; answers on the socket also to refuse. */
 export async function passUpgrade(remote: Remote, upgrade: Upgrade, user: UserInfo, call: Call): Promise<void> {
+  const target = targetOf(upgrade.request);
+  requirePassable(target.split("?", 1)[0] ?? "");
   const { origin, fetch } = remote.reach();
-  const headers = { ...upgradeHeaders(upgrade.request, upgrade.peer.address), ...userHeaders(user) };
-  const url = `${origin}${upgrade.request.url ?? "/"}`;
-  await joinUpgrade(fetch, { url, method: upgrade.request.method ?? "GET", headers }, upgrade, call);
+  const headers = upgradeHeaders(upgrade.request, upgrade.peer.address);
+  const url = `${origin}${target}`;
+  await joinUpgrade(
+    fetch,
+    { url, method: upgrade.request.method ?? "GET", headers, lines: userHeaders(user) },
+    upgrade,
+    call,
+  );
 }
 
 function searchOf({ query }: ApiRequest): string {

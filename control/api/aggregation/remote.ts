@@ -4,6 +4,7 @@ import type { UserInfo } from "../../../plugins/kit/admission.ts";
 import { type Call, within } from "../../../plugins/kit/call.ts";
 import { serviceAddress } from "../../../plugins/kit/client-config.ts";
 import type { ClusterView } from "../../../plugins/kit/cluster-view.ts";
+import { Fault } from "../../../plugins/kit/fault.ts";
 import { type HttpFetch, httpFetch } from "../../../plugins/kit/platform/http-client.ts";
 import type { ApiService } from "../../resources/registration/types.ts";
 import type { ListedResource } from "../discovery/resource-list.ts";
@@ -79,8 +80,8 @@ export class Remote {
   /** A question of our own, with every right there. */
   ask(path: string, call: Call, accept = "application/json"): Promise<Response> {
     const { origin, fetch } = this.reach();
-    const headers = new Headers({ accept, ...asHeaders(aggregator) });
-    return fetch(new Request(`${origin}${path}`, { headers, signal: within(checkWithinMs, call).signal }));
+    const { signal } = within(checkWithinMs, call);
+    return fetch(new Request(`${origin}${path}`, { headers: { accept }, signal }), userHeaders(aggregator));
   }
 
   /** Drops connections that were made with a certificate that is not ours any more. */
@@ -101,16 +102,28 @@ export class Remote {
 
 const aggregator: UserInfo = { name: "system:kube-aggregator", groups: ["system:masters"] };
 
-/** Who asks, as a front proxy tells it; groups are one header line each. */
+/** Who asks, as a front proxy says it: one line for each value. Fault `forbidden` for a user whose name or groups a header would change. */
 export function userHeaders(user: UserInfo): Record<string, string[]> {
-  const extra = Object.entries(user.extra ?? {}).map(
-    ([key, values]) => [`x-remote-extra-${escapeKey(key)}`, [...values]] as const,
-  );
-  return { "x-remote-user": [user.name], "x-remote-group": [...user.groups], ...Object.fromEntries(extra) };
+  const headers: Record<string, string[]> = {
+    "x-remote-user": [asValue(user.name)],
+    "x-remote-group": user.groups.map(asValue),
+  };
+  if (user.uid) headers["x-remote-uid"] = [asValue(user.uid)];
+  for (const [key, values] of Object.entries(user.extra ?? {})) {
+    const name = `x-remote-extra-${escapeKey(key.toLowerCase())}`;
+    headers[name] = [...(headers[name] ?? []), ...values.map(asValue)];
+  }
+  return headers;
 }
 
-function asHeaders(user: UserInfo): Record<string, string> {
-  return Object.fromEntries(Object.entries(userHeaders(user)).map(([name, values]) => [name, values.join(", ")]));
+/** Space around it is dropped on the way and line ends are no part of a value: it would arrive as another one. */
+function asValue(text: string): string {
+  if (text !== text.trim() || /\p{Cc}/u.test(text))
+    throw new Fault(
+      "forbidden",
+      `Cannot pass user info ${JSON.stringify(text.slice(0, 100))} to an aggregated API server`,
+    );
+  return text;
 }
 
 /** Keys may hold what a header's name may not. */

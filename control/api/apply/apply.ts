@@ -10,15 +10,18 @@ import { checkApplied, settle } from "../field-validation.ts";
 import { claimKind, claimNamespace, timestamp } from "../lifecycle.ts";
 import { writeOptions } from "../options.ts";
 import { isTrue } from "../../../plugins/kit/query-flag.ts";
+import { requireCreate } from "../require-allowed.ts";
 import type { Scope } from "../scope.ts";
-import { badRequest, failure, invalidObject, notFound } from "../status.ts";
+import { badRequest, conflict, failure, invalidObject, notFound } from "../status.ts";
 import { storeNew } from "../verbs/create.ts";
 import { updateObject } from "../verbs/update.ts";
 import { compare, fieldsIn } from "./compare.ts";
 import { noteFor, notedFields, renewNote } from "./last-applied.ts";
 import { type Manager, managerKey, type Managers, readManagers, writeManagers } from "./managers.ts";
-import { merge, without } from "./merge.ts";
-import { PathSet, pathText } from "./path-set.ts";
+import { merge } from "./merge.ts";
+import { type PathSet, pathText } from "./path-set.ts";
+import { prune } from "./prune.ts";
+import { repeatedElements } from "./repeated-elements.ts";
 import type { Shape } from "./shape.ts";
 import { ownable } from "./ownable.ts";
 import { shapeFor } from "./track.ts";
@@ -46,6 +49,7 @@ export async function applyObject(scope: Scope): Promise<Answer> {
       `the name of the object (${applied.metadata.name}) does not match the name on the URL (${scope.name})`,
     );
   checkApplied(scope, applied, decoded);
+  refuseRepeated(scope, applied);
   claimNamespace(applied, scope);
   applied.metadata.name = scope.name;
   keepOwnPart(scope, applied);
@@ -61,14 +65,22 @@ export async function applyObject(scope: Scope): Promise<Answer> {
   });
   if (answer) return answer;
   if (scope.subresource !== "") throw notFound(definition, scope.name);
+  if (applied.metadata.uid)
+    throw conflict(
+      definition,
+      scope.name,
+      `uid mismatch: the provided object specified uid ${applied.metadata.uid}, and no existing object was found`,
+    );
   const fresh = JSON.parse(JSON.stringify(applied)) as KubeObject;
+  delete fresh.metadata.resourceVersion;
   renewNote(fresh, note);
   settle(scope, fresh);
-  return storeNew(scope, fresh, options, (_scope, object) => {
+  const track = (_scope: Scope, object: KubeObject) => {
     const fields = fieldsIn(ownable(applied), shapeFor(scope));
     const manager = newManager(scope, name, fields);
     writeManagers(object, new Map([[managerKey(manager), manager]]));
-  });
+  };
+  return storeNew(scope, fresh, options, { track, authorize: requireCreate });
 }
 
 /** What this door does not write is not applied through it either. */
@@ -77,6 +89,15 @@ function keepOwnPart({ definition, subresource }: Scope, applied: KubeObject): v
   if (subresource !== "status") return;
   for (const field of Object.keys(applied))
     if (!["kind", "apiVersion", "metadata", "status"].includes(field)) delete applied[field];
+}
+
+function refuseRepeated(scope: Scope, applied: KubeObject): void {
+  const errors = repeatedElements(ownable(applied), shapeFor(scope));
+  if (errors.length === 0) return;
+  const { group, version, kind } = scope.definition;
+  const about = `${applied.metadata.namespace ?? ""}/${scope.name}; ${group}/${version}, Kind=${kind}`;
+  const text = errors.length === 1 ? errors[0] : `errors:\n  ${errors.join("\n  ")}`;
+  throw badRequest(`failed to create typed patch object (${about}): ${text}`);
 }
 
 function newManager(scope: Scope, name: string, fields: PathSet): Manager {
@@ -100,16 +121,22 @@ function applyTo(
   const { definition } = scope;
   if (applied.metadata.resourceVersion && applied.metadata.resourceVersion !== live.metadata.resourceVersion)
     live.metadata.resourceVersion = applied.metadata.resourceVersion; // refused as a conflict later on
+  const { uid } = applied.metadata;
+  if (uid && uid !== live.metadata.uid)
+    throw invalidObject(definition, scope.name, [
+      {
+        type: "FieldValueInvalid",
+        field: "metadata.uid",
+        message: `Invalid value: ${JSON.stringify(uid)}: field is immutable`,
+      },
+    ]);
   const managers = managersOf(live, definition, shape);
   const mine = newManager(scope, by.name, fieldsIn(ownable(applied), shape));
   const key = managerKey(mine);
   const before = managers.get(key);
-  const merged = merge(ownable(live), ownable(applied), shape);
-  const dropped = before ? before.fields.minus(mine.fields) : new PathSet();
-  const othersOwn = [...managers]
-    .filter(([other]) => other !== key)
-    .reduce((sum, [, manager]) => sum.union(manager.fields), new PathSet());
-  const pruned = without(merged, dropped.minus(othersOwn), shape) as Record<string, unknown>;
+  const merged = merge(ownable(live), ownable(applied), shape) as Record<string, unknown>;
+  const owned = [...managers].reduce((sum, [k, { fields }]) => (k === key ? sum : sum.union(fields)), mine.fields);
+  const pruned = before ? prune(merged, before.fields, owned, shape) : merged;
   const { changed, removed } = compare(ownable(live), pruned, shape);
   const taken = changed.minus(notedFields(by.name, live, definition, shape));
   const conflicts = conflictsIn(managers, key, taken);
@@ -154,7 +181,7 @@ function managersOf(live: KubeObject, definition: ResourceDefinition, shape: Sha
     apiVersion: groupVersion(definition),
     subresource: "",
     time: undefined,
-    fields: fieldsIn(ownable(live), shape),
+    fields: compare(undefined, ownable(live), shape).changed,
   };
   return new Map([[managerKey(first), first]]);
 }

@@ -28,7 +28,7 @@ export function compare(before: unknown, after: unknown, shape: Shape): Comparis
   return { changed: new PathSet(changed), removed: new PathSet(removed) };
 }
 
-/** Every field that the value has: its leaves, empty parts, and list elements. */
+/** Every field that the value has: its leaves, empty objects, and list elements; an empty list of elements has none. */
 export function fieldsIn(value: unknown, shape: Shape): PathSet {
   return new PathSet(fieldsBelow(value, shape, true));
 }
@@ -37,10 +37,16 @@ function fieldsBelow(value: unknown, shape: Shape, isRoot = false): Node | undef
   if (value === undefined) return undefined;
   const parts = new Parts();
   if (shape.is === "object" && !shape.atomic && isObject(value) && Object.keys(value).length > 0) {
-    for (const key of Object.keys(value)) parts.add(fieldStep(key), fieldsBelow(value[key], shape.child(key)));
-  } else if (shape.is === "list" && shape.by !== "atomic" && Array.isArray(value) && value.length > 0) {
+    for (const key of Object.keys(value)) {
+      const below = fieldsBelow(value[key], shape.child(key));
+      // The key of a map is owned itself, a declared field by what is below it.
+      const isMember = below?.isMember === true || (!isRoot && !shape.hasField(key));
+      parts.add(fieldStep(key), below && { isMember, below: below.below });
+    }
+  } else if (shape.is === "list" && shape.by !== "atomic" && Array.isArray(value)) {
     for (const [step, element] of byStep(value, shape)) {
-      const below = shape.by === "set" ? undefined : fieldsBelow(element, shape.item);
+      const isWhole = shape.by === "set" || element instanceof Repeated;
+      const below = isWhole ? undefined : fieldsBelow(element, shape.item);
       parts.add(step, below ? { isMember: true, below: below.below } : leafNode);
     }
   } else return isRoot ? undefined : leafNode;
@@ -93,12 +99,21 @@ function compareLists(before: unknown, after: unknown, shape: ListShape, changed
   const right = byStep(after, shape);
   const item = shape.by === "set" ? leaf : shape.item;
   const note = (step: string, a: unknown, b: unknown) => {
-    const difference = differenceOf(a, b, item);
+    const difference = compareElements(a, b, item);
     changed.add(step, difference.changed);
     removed.add(step, difference.removed);
   };
   for (const [step, element] of left) note(step, element, right.get(step));
   for (const [step, element] of right) if (!left.has(step)) note(step, undefined, element);
+}
+
+/** Elements that share a step are owned together, as one. */
+function compareElements(before: unknown, after: unknown, shape: Shape): Difference {
+  if (before instanceof Repeated && after instanceof Repeated)
+    return deepEqual(before.elements, after.elements) ? same : allChanged;
+  if (before instanceof Repeated) return { changed: differenceOf(undefined, after, shape).changed, removed: leafNode };
+  if (after instanceof Repeated) return { changed: leafNode, removed: differenceOf(before, undefined, shape).removed };
+  return differenceOf(before, after, shape);
 }
 
 /** Gathers what hangs below one place; nothing is made where nothing does. */
@@ -117,11 +132,24 @@ class Parts {
   }
 }
 
+/** List elements with the same step: admitted where writers may repeat a key, such as in `env`. */
+export class Repeated {
+  readonly elements: unknown[];
+
+  constructor(...elements: unknown[]) {
+    this.elements = elements;
+  }
+}
+
+/** The elements of a list by their steps; a `Repeated` where several have the same. */
 export function byStep(list: unknown, shape: ListShape): Map<string, unknown> {
   const elements = new Map<string, unknown>();
   for (const element of Array.isArray(list) ? list : []) {
-    const step = elementStep(shape.by, element);
-    if (step !== undefined) elements.set(step, element);
+    const step = elementStep(shape, element);
+    if (step === undefined) continue;
+    const known = elements.get(step);
+    if (known instanceof Repeated) known.elements.push(element);
+    else elements.set(step, elements.has(step) ? new Repeated(known, element) : element);
   }
   return elements;
 }

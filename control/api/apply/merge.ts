@@ -1,7 +1,6 @@
-// Merges an applied configuration into the live object, and takes out what its manager no longer applies.
+// Merges an applied configuration into the live object.
 
-import type { PathSet } from "./path-set.ts";
-import { byStep, isObject } from "./compare.ts";
+import { isObject } from "./compare.ts";
 import { elementStep, type ListShape, type Shape } from "./shape.ts";
 
 type Json = Record<string, unknown>;
@@ -19,60 +18,43 @@ export function merge(live: unknown, applied: unknown, shape: Shape): unknown {
   return applied;
 }
 
-/** Elements of others keep their place before what followed them; applied ones stand in the applied order. */
+/**
+ * Elements that are not applied keep their place before what followed them; applied ones stand in the applied order. A key that several
+ * live elements share is no element to merge with: all of them stay, or the applied one replaces them.
+ */
 function mergeLists(live: unknown[], applied: unknown[], shape: ListShape): unknown[] {
-  const known = byStep(live, shape);
-  const wanted = byStep(applied, shape);
-  const liveSteps = [...known.keys()];
+  const liveSteps = live.map((element) => elementStep(shape, element));
+  const steps = applied.map((element) => elementStep(shape, element));
+  const known = new Map<string | undefined, unknown>();
+  for (const [index, step] of liveSteps.entries()) known.set(step, known.has(step) ? undefined : live[index]);
+  known.delete(undefined);
+  const wanted = new Set(steps.filter((step) => step !== undefined));
+  // The applied elements that are live too, in the applied order: live ones that come before their turn are passed over.
+  const shared = steps.filter((step) => known.has(step));
+  const done = new Set<string | undefined>();
   const result: unknown[] = [];
-  let next = 0;
-  const takeOthers = () => {
-    for (; next < liveSteps.length && !wanted.has(liveSteps[next] as string); next++)
-      result.push(known.get(liveSteps[next] as string));
+  let [at, next, turn] = [0, 0, 0];
+  const take = () => {
+    const step = steps[next];
+    result.push(merge(known.get(step), applied[next], shape.item));
+    done.add(step);
+    next++;
+    if (turn < shared.length && shared[turn] === step) turn++;
   };
-  for (const [step, element] of wanted) {
-    takeOthers();
-    result.push(known.has(step) ? merge(known.get(step), element, shape.item) : element);
-    if (liveSteps[next] === step) next++;
-  }
-  for (; next < liveSteps.length; next++)
-    if (!wanted.has(liveSteps[next] as string)) result.push(known.get(liveSteps[next] as string));
-  return result;
-}
-
-/** The value without the given paths; what becomes empty by that and is named itself goes too. */
-export function without(value: unknown, gone: PathSet, shape: Shape, path: string[] = []): unknown {
-  if (!gone.touches(path)) return value;
-  if (shape.is === "object" && !shape.atomic && isObject(value)) {
-    const result: Json = {};
-    for (const key of Object.keys(value)) {
-      const next = without(value[key], gone, shape.child(key), [...path, `f:${key}`]);
-      if (next !== undefined) put(result, key, next);
+  while (at < live.length || next < applied.length) {
+    const step = liveSteps[at];
+    const isWanted = step !== undefined && wanted.has(step);
+    if (at < live.length && !isWanted) result.push(live[at++]);
+    else if (at < live.length && next < applied.length && step === steps[next]) {
+      at++;
+      take();
+    } else if (isWanted && next < applied.length && turn < shared.length && shared[turn] !== step) at++;
+    else {
+      if (isWanted && done.has(step)) at++;
+      if (next < applied.length) take();
     }
-    if (gone.has(path) && Object.keys(result).length === 0 && path.length > 0) return undefined;
-    return result;
   }
-  if (shape.is === "list" && shape.by !== "atomic" && Array.isArray(value)) {
-    const result = value
-      .map((element) => {
-        const step = elementStep(shape.by, element);
-        return step === undefined ? element : withoutElement(element, gone, shape, [...path, step]);
-      })
-      .filter((element) => element !== undefined);
-    return gone.has(path) && result.length === 0 ? undefined : result;
-  }
-  return gone.has(path) ? undefined : value;
-}
-
-/** An element goes when it is named itself, unless others still own parts of it. */
-function withoutElement(element: unknown, gone: PathSet, shape: ListShape, path: string[]): unknown {
-  if (!gone.touches(path)) return element;
-  if (shape.by === "set") return gone.has(path) ? undefined : element;
-  const rest = without(element, gone, shape.item, path);
-  if (!gone.has(path)) return rest;
-  const keys = shape.by === "atomic" ? [] : shape.by;
-  const isOnlyKeys = isObject(rest) && Object.keys(rest).every((key) => keys.includes(key));
-  return rest === undefined || isOnlyKeys ? undefined : rest;
+  return result;
 }
 
 function own(object: Json, key: string): unknown {

@@ -3,7 +3,7 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import { deepEqual } from "../../resources/equal.ts";
-import { bothEmpty, byStep, isObject } from "./compare.ts";
+import { bothEmpty, byStep, isObject, Repeated } from "./compare.ts";
 import { isUnowned } from "./ownable.ts";
 import { fieldStep, type FieldsV1 } from "./path-set.ts";
 import { leaf, type ListShape, type ObjectShape, type Shape } from "./shape.ts";
@@ -65,7 +65,8 @@ function fieldsOfList(before: unknown, after: unknown, shape: ListShape, isMembe
   const item = shape.by === "set" ? leaf : shape.item;
   let fields: FieldsV1 | undefined;
   for (const step of [...right.keys()].sort()) {
-    const below = fieldsIn(left.get(step), right.get(step), item);
+    const element = right.get(step);
+    const below = element instanceof Repeated ? {} : fieldsIn(left.get(step), element, item);
     if (!below) continue;
     fields ??= isMember ? { ".": {} } : {};
     fields[step] = below;

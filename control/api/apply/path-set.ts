@@ -31,18 +31,16 @@ export class PathSet {
     this.#root = root;
   }
 
+  get root(): Node {
+    return this.#root;
+  }
+
   get isEmpty(): boolean {
     return isBare(this.#root);
   }
 
   has(path: readonly string[]): boolean {
     return this.#find(path)?.isMember === true;
-  }
-
-  /** Whether the path or anything below it is in the set. */
-  touches(path: readonly string[]): boolean {
-    const node = this.#find(path);
-    return node !== undefined && !isBare(node);
   }
 
   #find(path: readonly string[]): Node | undefined {

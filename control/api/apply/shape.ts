@@ -13,18 +13,22 @@ export interface ObjectShape {
   readonly is: "object";
   readonly atomic: boolean;
   child(name: string): Shape;
+  /** Whether it is a field that the type declares, and not the key of a map: such a field is owned with anything below it. */
+  hasField(name: string): boolean;
 }
 
 export interface ListShape {
   readonly is: "list";
   readonly by: "atomic" | "set" | readonly string[];
   readonly item: Shape;
+  /** The value of a key that an element leaves out. */
+  keyDefault?(key: string): unknown;
 }
 
 export const leaf: LeafShape = { is: "leaf" };
 
 /** Where nothing is known: objects are owned field by field, lists whole. */
-export const deduced: ObjectShape = { is: "object", atomic: false, child: () => deduced };
+export const deduced: ObjectShape = { is: "object", atomic: false, child: () => deduced, hasField: () => false };
 
 /** A cron job's template of a template is the deepest there is. */
 const deepestScaffold = 8;
@@ -78,10 +82,11 @@ export class Shapes {
         get item() {
           return of();
         },
+        keyDefault: builtInKeyDefault,
       };
     }
     const item = field[1];
-    return { is: "object", atomic: field[2], child: () => this.#of(item) };
+    return { is: "object", atomic: field[2], child: () => this.#of(item), hasField: () => false };
   }
 
   #type(name: string): Shape {
@@ -102,6 +107,7 @@ export class Shapes {
             }
             return shape;
           },
+          hasField: (field) => Object.hasOwn(fields, field),
         }
       : leaf;
     this.#types.set(name, made);
@@ -109,18 +115,18 @@ export class Shapes {
   }
 }
 
-/** Fields of keys that lists are told apart by and that clients may leave out. */
-const keyDefaults: Readonly<Record<string, unknown>> = { protocol: "TCP" };
+/** The only key of a built-in list with a default: ports of containers and of services. */
+const builtInKeyDefault = (key: string): unknown => (key === "protocol" ? "TCP" : undefined);
 
-/** The step that names a list element: by its keys, or by its value. */
-export function elementStep(by: ListShape["by"], element: unknown): string | undefined {
+/** The step that names a list element: by its keys, or by its value. Undefined where it has none of its keys. */
+export function elementStep(shape: ListShape, element: unknown): string | undefined {
+  const { by } = shape;
   if (by === "set") return `v:${JSON.stringify(element)}`;
   if (by === "atomic" || typeof element !== "object" || element === null) return undefined;
   const keys: Record<string, unknown> = {};
   for (const key of [...by].sort()) {
-    const value = (element as Record<string, unknown>)[key] ?? keyDefaults[key];
-    if (value === undefined) return undefined;
-    keys[key] = value;
+    const value = (element as Record<string, unknown>)[key] ?? shape.keyDefault?.(key);
+    if (value !== undefined) keys[key] = value;
   }
-  return `k:${JSON.stringify(keys)}`;
+  return Object.keys(keys).length === 0 ? undefined : `k:${JSON.stringify(keys)}`;
 }

@@ -1,6 +1,7 @@
 // The connector that dials: kubelets with the API server's client certificate, pods and services as they are. Only what
 // the request named is reached: the address comes from the node, pod or endpoint, never from the client.
 
+import { isIP } from "node:net";
 import { type Call, within } from "../../../plugins/kit/call.ts";
 import type { Clock } from "../../../plugins/kit/clock.ts";
 import { toFault } from "../../../plugins/kit/fault.ts";
@@ -11,6 +12,7 @@ import { badRequest, failure, statusOf } from "../status.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
 import type { ConnectTarget, NodeConnector } from "./connector.ts";
 import { joinUpgrade } from "./join-upgrade.ts";
+import { dialKubelet, type KubeletAddress } from "./dial-kubelet.ts";
 import type { NodeLines } from "./node-lines.ts";
 import { upgradeHeaders } from "./pass-headers.ts";
 import { isProxyable } from "./proxyable.ts";
@@ -31,6 +33,8 @@ export interface DialOptions {
 interface Kubelets {
   readonly fetch: HttpFetch;
   readonly cert: string;
+  /** That its connections run over. */
+  readonly line: object | undefined;
   until: number;
 }
 
@@ -41,12 +45,18 @@ const addressTypes = ["InternalIP", "ExternalIP", "Hostname"];
 export function dialingConnector(options: DialOptions): NodeConnector & { close(): void } {
   // Certificates of pods and services are nobody's we know; upstream does not check them either.
   const anyone = httpFetch({ insecureSkipVerify: true });
-  /** By the node whose line they run over; under the empty name those that are connected to. */
+  /** By the node's name, and whether they run over its line. */
   const kubelets = new Map<string, Kubelets>();
   const toKubelet = (node: string): HttpFetch => {
-    const line = options.lines.has(node) ? node : "";
+    const line = options.lines.of(node);
+    const way = `${line ? "line" : "dial"} ${node}`;
     const now = options.clock.monotonic();
-    const known = kubelets.get(line);
+    let known = kubelets.get(way);
+    if (known && known.line !== line) {
+      // The node came back, most likely with another address: what was kept of the old line leads nowhere.
+      known.fetch.close();
+      known = undefined;
+    }
     if (known && known.until > now) return known.fetch;
     const { cert, key } = options.credentials();
     const until = now + credentialsForMs;
@@ -54,9 +64,14 @@ export function dialingConnector(options: DialOptions): NodeConnector & { close(
       known.until = until;
       return known.fetch;
     }
-    const connect = line === "" ? undefined : () => options.lines.dial(line, within(dialWithinMs));
-    const fetch = httpFetch({ ca: options.ca, cert, key, connect });
-    kubelets.set(line, { fetch, cert, until });
+    const connect = line
+      ? (to: KubeletAddress) => dialKubelet(options.lines, node, to, options.clock, within(dialWithinMs))
+      : undefined;
+    // A node reports its address itself. Whoever answers there must be that node by its certificate, not one that it points at.
+    const servername = isIP(node) === 0 ? node : undefined;
+    const fetch = httpFetch({ ca: options.ca, cert, key, connect, servername });
+    known?.fetch.close();
+    kubelets.set(way, { fetch, cert, line, until });
     return fetch;
   };
   const wayTo = (target: ConnectTarget): { client: HttpFetch; url: string } => {

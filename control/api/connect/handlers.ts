@@ -6,6 +6,7 @@ import type { SubresourceHandler } from "../subresources.ts";
 import { admitConnection } from "./admit.ts";
 import type { NodeConnector } from "./connector.ts";
 import { passLog, passProxy } from "./pass.ts";
+import { requireSessionCreate } from "./require-create.ts";
 
 const everyVerb = ["create", "delete", "get", "patch", "update"];
 
@@ -19,6 +20,7 @@ export function connectSubresources(connector: NodeConnector | undefined): Map<s
       if (!connector) throw unreachable();
       if (path.subresource === "log") return passLog(connector, path, scope);
       const { user, trail, request, warnings } = scope;
+      await requireSessionCreate(scope.services, { request, path, user, isUpgrade: false, trail });
       const connection = { path, query: request.query, user, trail, warn: (text: string) => warnings.push(text) };
       await admitConnection(scope.services.admission, connection, scope.call);
       return passProxy(connector, path, scope);
@@ -27,7 +29,8 @@ export function connectSubresources(connector: NodeConnector | undefined): Map<s
   const upgradeOnly = (kind: string): SubresourceHandler => ({
     verbs: ["create", "get"],
     shows: shows(kind),
-    async answer() {
+    async answer(_verb, path, { services, request, user, trail }) {
+      await requireSessionCreate(services, { request, path, user, isUpgrade: false, trail });
       throw badRequest("Upgrade request required");
     },
   });

@@ -26,13 +26,18 @@ interface Wanted {
   reject(fault: Fault): void;
 }
 
+interface Line {
+  readonly socket: Duplex;
+  heardAt: number;
+}
+
 const dialTimeoutMs = 10_000;
 const nodeUser = "system:node:";
 
 export class NodeLines {
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #lines = new Map<string, Duplex>();
+  readonly #lines = new Map<string, Line>();
   readonly #wanted = new Map<string, Wanted>();
 
   constructor(clock: Clock, log: Log) {
@@ -40,15 +45,16 @@ export class NodeLines {
     this.#log = log;
   }
 
-  has(node: string): boolean {
-    return this.#lines.has(node);
+  /** The line that the node holds open now: another object when it has come back. */
+  of(node: string): object | undefined {
+    return this.#lines.get(node);
   }
 
   /** Takes the connection when it is for a line, and says whether it was. */
   accept(upgrade: Upgrade): boolean {
     const { url = "", headers } = upgrade.request;
     if (url !== nodeLinePath && !url.startsWith(`${nodeLinePath}/`)) return false;
-    const node = nodeOf(upgrade.peer);
+    const node = nodeOf(upgrade.peer, this.#clock.now());
     if (node === undefined) refuseUpgrade(upgrade, failure(403, "Forbidden", "only a node may hold a line open"));
     else if (headers.upgrade !== nodeLineProtocol)
       refuseUpgrade(upgrade, failure(400, "BadRequest", `this server speaks ${nodeLineProtocol}`));
@@ -64,11 +70,16 @@ export class NodeLines {
     const id = randomBytes(16).toString("hex");
     const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
     const giveUp = (reason: string) => reject(new Fault("unavailable", `node "${node}" ${reason}`));
-    const cancel = this.#clock.after(dialTimeoutMs, () => giveUp("did not connect back in time"));
+    const askedAt = this.#clock.monotonic();
+    const cancel = this.#clock.after(dialTimeoutMs, () => {
+      // Neither the connection nor a word that it failed: nobody listens at the other end. A node that does comes back at once.
+      if (line.heardAt <= askedAt) line.socket.destroy();
+      giveUp("did not connect back in time");
+    });
     const onAbort = () => giveUp("is no longer wanted");
     call.signal.addEventListener("abort", onAbort, { once: true });
     this.#wanted.set(id, { node, resolve, reject });
-    line.write(dialMessage(id));
+    line.socket.write(dialMessage(id));
     return promise.finally(() => {
       cancel();
       call.signal.removeEventListener("abort", onAbort);
@@ -77,24 +88,26 @@ export class NodeLines {
   }
 
   close(): void {
-    for (const line of this.#lines.values()) line.destroy();
+    for (const { socket } of this.#lines.values()) socket.destroy();
   }
 
   #hold(node: string, upgrade: Upgrade): void {
-    const { socket } = upgrade;
+    const { socket, peer } = upgrade;
     // A node that came back before its old line was noticed to be dead: the new one counts.
-    this.#lines.get(node)?.destroy();
-    this.#lines.set(node, socket);
+    this.#lines.get(node)?.socket.destroy();
+    const held: Line = { socket, heardAt: this.#clock.monotonic() };
+    this.#lines.set(node, held);
     welcome(upgrade);
     this.#log.debug({ node }, "the node holds a line open");
-    let heardAt = this.#clock.monotonic();
     const split = lineSplitter((line) => this.#heard(node, line));
     socket.on("data", (chunk: Buffer) => {
-      heardAt = this.#clock.monotonic();
+      held.heardAt = this.#clock.monotonic();
       split(chunk);
     });
     const beat = () => {
-      if (this.#clock.monotonic() - heardAt > nodeLineSilenceMs) return socket.destroy();
+      if (this.#clock.monotonic() - held.heardAt > nodeLineSilenceMs) return socket.destroy();
+      // The node dials again with the certificate that it has by then.
+      if (nodeOf(peer, this.#clock.now()) === undefined) return socket.destroy();
       socket.write("\n");
       cancel = this.#clock.after(nodeLineBeatMs, beat);
     };
@@ -103,7 +116,7 @@ export class NodeLines {
     socket.once("end", () => socket.destroy());
     socket.once("close", () => {
       cancel();
-      if (this.#lines.get(node) === socket) this.#lines.delete(node);
+      if (this.#lines.get(node) === held) this.#lines.delete(node);
     });
   }
 
@@ -122,9 +135,10 @@ export class NodeLines {
   }
 }
 
-function nodeOf({ certificate }: Peer): string | undefined {
+function nodeOf({ certificate }: Peer, now: number): string | undefined {
   if (!certificate?.organizations.includes("system:nodes") || !certificate.commonName.startsWith(nodeUser))
     return undefined;
+  if (certificate.endsAt <= now) return undefined;
   return certificate.commonName.slice(nodeUser.length);
 }
 

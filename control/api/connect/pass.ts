@@ -51,10 +51,10 @@ async function refusalOf(response: Response): Promise<Fault> {
 export async function passProxy(connector: NodeConnector, path: ResourcePath, scope: Scope): Promise<Answer> {
   const { method, path: asked, query } = scope.request;
   const isRead = method === "GET" || method === "HEAD";
+  const target = resolveTarget(scope.services, path, query);
   // Relative links of a page need the slash.
   if (path.rest === "" && isRead)
     return { status: 301, headers: { location: `${asked}/${searchOf(query)}` }, body: "" };
-  const target = resolveTarget(scope.services, path, query);
   const headers = new Headers();
   for (const [name, value] of scope.request.headers) if (isPassed(name)) headers.append(name, value);
   const { address } = scope.request.peer;

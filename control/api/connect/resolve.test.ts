@@ -102,6 +102,8 @@ t.test("names of proxies are a name, with its port, with its scheme", async (t) 
     ["/api/v1/nodes/https:n:9100/proxy/x", "https://10.0.0.20:9100/x"],
   ];
   for (const [path, expected] of rows) t.equal((await ask(path)).reached, expected, path);
+  for (const port of ["80@10.0.0.99", "80%2f..", "http", "123456"])
+    t.match(await ask(`/api/v1/nodes/n:${port}/proxy/x`), { reached: undefined }, `no other host by port ${port}`);
   for (const [kind, path] of [
     ["pod", `${base}/pods`],
     ["service", `${base}/services`],

@@ -86,6 +86,8 @@ function containerOf(pod: Pod, asked: string): string {
 
 function nodeProxy(services: Services, path: ResourcePath, query: URLSearchParams): ConnectTarget {
   const { scheme, name, port } = splitName("node", path.name);
+  // It becomes part of a URL: `80@10.0.0.1` would lead to another host.
+  if (!/^\d{0,5}$/.test(port)) throw badRequest(`invalid node request ${JSON.stringify(path.name)}`);
   const node = find<Node>(services, "nodes", "", name);
   const own = String(node.status?.daemonEndpoints?.kubeletEndpoint?.Port || kubeletPort);
   if (port !== "" && port !== own) {

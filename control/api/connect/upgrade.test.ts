@@ -101,6 +101,8 @@ t.test("a watch over a WebSocket", async (t) => {
   t.equal(await open("/api/v1/watch/namespaces?timeoutSeconds=1").closed, 1000, "it ends in its time");
   await t.rejects(open("/api/v1/namespaces/n/configmaps?watch=true&resourceVersion=x").closed, /400/);
   await t.rejects(open("/api/v1/nopes?watch=true").closed, /404/);
-  await t.rejects(open("/api/v1/configmaps").closed, /404/, "a list is no connection");
+  await t.rejects(open("/api/v1/configmaps").closed, /200/, "a list is answered as a list");
+  await t.rejects(open("/api/v1/nodes/w/status").closed, /404/);
+  await t.rejects(open("/api/v1/proxy/nodes/w").closed, /404/);
   await t.rejects(open("/api/v1/configmaps?watch=true", ["a", "b"]).closed, /400/);
 });

@@ -3,17 +3,20 @@
 
 import { ServedHeaders } from "../../../plugins/kit/platform/served-headers.ts";
 import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
+import { targetOf } from "../../../plugins/kit/platform/served-url.ts";
 import type { AuditTrail } from "../../auth/audit/contract.ts";
 import { passUpgrade } from "../aggregation/pass.ts";
 import { statusAnswer } from "../answer.ts";
-import { dispatch, type Dispatcher, permit, verbOf } from "../dispatch.ts";
+import { dispatch, type Dispatcher, permit } from "../dispatch.ts";
 import { parsePath, type ResourcePath } from "../path.ts";
 import type { ApiRequest } from "../request.ts";
+import { nameProblem, verbOf } from "../request-attributes.ts";
 import { statusOf, unknownPath } from "../status.ts";
 import { admitConnection } from "./admit.ts";
 import type { NodeConnector } from "./connector.ts";
 import { unreachable } from "./handlers.ts";
-import { refuseUpgrade, refuseWith } from "./refuse-upgrade.ts";
+import { requireSessionCreate } from "./require-create.ts";
+import { answerInstead, refuseUpgrade, refuseWith } from "./refuse-upgrade.ts";
 import { fetchLog } from "./pass.ts";
 import { resolveLog, resolveTarget } from "./resolve.ts";
 
@@ -37,6 +40,10 @@ export function acceptUpgrade(dispatcher: Dispatcher, connector: NodeConnector |
     watch(dispatcher, upgrade, request).catch((error: unknown) => refuseUpgrade(upgrade, statusOf(error)));
     return;
   }
+  if (!isPassedOn(dispatcher, upgrade, request)) {
+    answerPlainly(dispatcher, upgrade, request).catch(() => upgrade.socket.destroy());
+    return;
+  }
   const trail = dispatcher.audit?.begin(request);
   passOn(dispatcher, connector, { upgrade, request, trail }).then(
     () => {
@@ -56,11 +63,27 @@ export function acceptUpgrade(dispatcher: Dispatcher, connector: NodeConnector |
 function isWatched({ remotes }: Dispatcher, upgrade: Upgrade, request: ApiRequest): boolean {
   const path = readable(request.path);
   if (!path || path.subresource !== "" || remotes.find(path.group, path.version)) return false;
-  return upgrade.request.headers.upgrade?.toLowerCase() === "websocket" && verbOf(request, path) === "watch";
+  return isWebSocket(upgrade) && verbOf(request, path) === "watch";
+}
+
+function isPassedOn({ remotes }: Dispatcher, upgrade: Upgrade, { path: asked, method }: ApiRequest): boolean {
+  const path = readable(asked);
+  if (!path) return false;
+  if (remotes.find(path.group, path.version)) return path.isRoutable;
+  if (path.subresource === "log" && !(method === "GET" && isWebSocket(upgrade))) return false;
+  return isUpgradable(path);
+}
+
+const isWebSocket = ({ request }: Upgrade) => request.headers.upgrade?.toLowerCase() === "websocket";
+
+/** What cannot be upgraded is a request like any other, as upstream has it: authorized and answered as one. */
+async function answerPlainly(dispatcher: Dispatcher, upgrade: Upgrade, request: ApiRequest): Promise<void> {
+  await answerInstead(upgrade, await dispatch(dispatcher, request));
 }
 
 async function watch(dispatcher: Dispatcher, upgrade: Upgrade, request: ApiRequest): Promise<void> {
   const answer = await dispatch(dispatcher, request);
+  answer.sent?.();
   if (answer.status !== 200) return refuseWith(upgrade, answer);
   const { watchOverWebSocket } = await import("./watch-web-socket.ts");
   await watchOverWebSocket(upgrade, answer.body);
@@ -94,7 +117,7 @@ function recordConnection(trail: AuditTrail | undefined, { socket }: Upgrade): v
     if (socket.destroyed) then();
     else socket.once("close", then);
   };
-  body({ write() {}, end() {}, buffered: 0, onClose });
+  body({ write() {}, end() {}, buffered: 0, drained: async () => {}, onClose });
 }
 
 async function passOn(
@@ -105,8 +128,9 @@ async function passOn(
   const call = { signal: request.signal };
   const path = parsePath(request.path);
   const remote = path && dispatcher.remotes.find(path.group, path.version);
-  if (!path || !(remote || isUpgradable(path))) throw unknownPath();
+  if (!path) throw unknownPath();
   const user = await permit(dispatcher, request, path, call, trail);
+  await requireSessionCreate(dispatcher.services, { request, path, user, isUpgrade: true, trail });
   if (remote) return passUpgrade(remote, upgrade, user, call);
   if (path.subresource === "log") return sendLog(dispatcher, connector, path, { upgrade, request, trail });
   // A raw connection has no place for warnings.
@@ -124,7 +148,6 @@ async function sendLog(
   path: ResourcePath,
   { upgrade, request }: Asked,
 ): Promise<void> {
-  if (upgrade.request.headers.upgrade?.toLowerCase() !== "websocket") throw unknownPath();
   const target = resolveLog(dispatcher.services, path, request.query);
   if (!connector) throw unreachable();
   const log = target && (await fetchLog(connector, target, { signal: request.signal }));
@@ -132,13 +155,16 @@ async function sendLog(
   await sendOverWebSocket(upgrade, log?.body ?? new Blob([]).stream());
 }
 
-function isUpgradable({ group, version, plural, subresource, namespace, isWatch }: ResourcePath): boolean {
-  if (group !== "" || version !== "v1" || isWatch || !upgradable.has(`${plural}/${subresource}`)) return false;
-  return (plural === "nodes") === (namespace === "");
+function isUpgradable(path: ResourcePath): boolean {
+  const { group, version, plural, name, subresource, namespace, inNamespace } = path;
+  if (group !== "" || version !== "v1" || path.prefix !== "" || !path.isRoutable || nameProblem(name)) return false;
+  if (!upgradable.has(`${plural}/${subresource}`) || name === "") return false;
+  if (subresource !== "proxy" && !/^\/*$/.test(path.rest)) return false;
+  return plural === "nodes" ? !inNamespace : inNamespace && namespace !== "";
 }
 
 function requestOf({ request, peer }: Upgrade, signal: AbortSignal): ApiRequest {
-  const url = request.url ?? "/";
+  const url = targetOf(request);
   const queryAt = url.indexOf("?");
   return {
     method: request.method ?? "GET",

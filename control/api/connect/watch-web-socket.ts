@@ -24,8 +24,18 @@ export async function watchOverWebSocket(upgrade: Upgrade, body: Answer["body"])
 }
 
 function sinkOf(socket: WebSocket): Sink {
+  let isDrained = Promise.withResolvers<void>();
+  const wake = () => {
+    isDrained.resolve();
+    isDrained = Promise.withResolvers();
+  };
+  socket.once("close", wake);
   return {
-    write: (chunk) => socket.send(chunk, { binary: false }),
+    // An error is followed by the close.
+    write: (chunk) => socket.send(chunk, { binary: false }, () => socket.bufferedAmount === 0 && wake()),
+    drained: async () => {
+      if (socket.bufferedAmount > 0 && socket.readyState === socket.OPEN) await isDrained.promise;
+    },
     end: () => closeWebSocket(socket),
     get buffered() {
       return socket.bufferedAmount;

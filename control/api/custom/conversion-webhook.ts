@@ -5,6 +5,7 @@ import { randomUUID } from "node:crypto";
 import type { Call } from "../../../plugins/kit/call.ts";
 import { postTo, type WebhookReach } from "../../../plugins/kit/client-config.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
+import { refuseInexact } from "../../../plugins/kit/inexact-integers.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import { statusFault } from "../../../plugins/kit/status-fault.ts";
 import type { Convert } from "../../resources/crd/conversion.ts";
@@ -88,6 +89,7 @@ function convertedIn(text: string, asked: { apiVersion: string; request: { uid: 
   } catch (cause) {
     throw new Fault("invalid", "its answer is not JSON", { cause });
   }
+  refuseInexact(text, review);
   const isExact = asked.apiVersion.endsWith("/v1");
   if (isExact && (review.kind !== "ConversionReview" || review.apiVersion !== asked.apiVersion))
     throw new Fault(

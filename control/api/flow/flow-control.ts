@@ -5,6 +5,7 @@ import type { Attributes } from "../../auth/contract.ts";
 import type { Informers } from "../../storage/cache-informer.ts";
 import { bootstrapLevels, bootstrapSchemas } from "./bootstrap.ts";
 import { matchesRules } from "./match.ts";
+import type { Outbox } from "./outbox.ts";
 import { type LevelLimits, Seats } from "./seats.ts";
 import { type FlowRule, type FlowSchema, flowSchemaRef, type PriorityLevel, priorityLevelRef } from "./types.ts";
 
@@ -29,11 +30,13 @@ interface Sorter {
 
 export class FlowControl {
   readonly seats = new Seats();
+  readonly outbox: Outbox;
   readonly #informers: Informers;
   readonly #seatCount: number;
   #sorters: readonly Sorter[] | undefined;
 
-  constructor(informers: Informers, seatCount: number) {
+  constructor(informers: Informers, seatCount: number, outbox: Outbox) {
+    this.outbox = outbox;
     this.#informers = informers;
     this.#seatCount = seatCount;
     const forget = () => {

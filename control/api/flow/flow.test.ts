@@ -3,7 +3,7 @@
 import t from "tap";
 import type { AdmissionPlugin, UserInfo } from "../../../plugins/kit/admission.ts";
 import { type Json, startApi } from "../../../test/harness/api-server.ts";
-import { uninterrupted } from "../../../plugins/kit/call.ts";
+import { type Call, uninterrupted } from "../../../plugins/kit/call.ts";
 import { handOf } from "./hand.ts";
 import { Seats } from "./seats.ts";
 import { until } from "../../../test/harness/until.ts";
@@ -38,6 +38,11 @@ const evesWrites = {
     ],
   },
 };
+
+async function inSeat<T>(seats: Seats, flow: string, call: Call, work: () => Promise<T>): Promise<T> {
+  const leave = await seats.enter("a", flow, call);
+  return work().finally(leave);
+}
 
 /** Holds creations of config maps until they are released. */
 function dam() {
@@ -184,8 +189,8 @@ t.test("run() serves flows of a full level in turn, and lends what is free", asy
   seats.setLevels(new Map([["a", limits]]));
   const gate = Promise.withResolvers<void>();
   const order: string[] = [];
-  const ask = (flow: string) => seats.run("a", flow, uninterrupted, async () => void order.push(flow));
-  const first = seats.run("a", "first", uninterrupted, () => gate.promise);
+  const ask = (flow: string) => inSeat(seats, flow, uninterrupted, async () => void order.push(flow));
+  const first = inSeat(seats, "first", uninterrupted, () => gate.promise);
   // Two flows that wait in different queues.
   const work = [ask("x"), ask("x"), ask("x"), ask("z")];
   gate.resolve();
@@ -200,9 +205,9 @@ t.test("run() serves flows of a full level in turn, and lends what is free", asy
     ]),
   );
   const open = Promise.withResolvers<void>();
-  const held = [1, 2].map(() => seats.run("a", "f", uninterrupted, () => open.promise));
+  const held = [1, 2].map(() => inSeat(seats, "f", uninterrupted, () => open.promise));
   await t.rejects(
-    seats.run("a", "f", uninterrupted, async () => {}),
+    inSeat(seats, "f", uninterrupted, async () => {}),
     { code: "too-many" },
   );
   t.same(

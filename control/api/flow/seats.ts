@@ -62,18 +62,19 @@ export class Seats {
     this.#serveWaiting();
   }
 
-  /** Runs the work when there is room for it; `flow` is whose requests are one flow of the level. */
-  async run<T>(name: string, flow: string, call: Call, work: () => Promise<T>): Promise<T> {
+  /** Resolves when there is room, with how to leave again; `flow` is whose requests are one flow of the level. */
+  async enter(name: string, flow: string, call: Call): Promise<() => void> {
     const level = this.#levels.get(name);
-    if (!level) return work();
+    if (!level) return () => {};
     if (this.#mayBegin(level)) level.running++;
     else await this.#queue(level, flow, call);
-    try {
-      return await work();
-    } finally {
+    let isIn = true;
+    return () => {
+      if (!isIn) return;
+      isIn = false;
       level.running--;
       if (this.#levelsWaiting.size > 0) this.#serveWaiting();
-    }
+    };
   }
 
   /** For metrics: how many are worked on and wait, by level. */

@@ -168,6 +168,16 @@ t.test("decodeProtobuf() answers every input with an object or a Fault", async (
   );
 });
 
+t.test("decodeProtobuf() takes lists as long as a body can hold", async (t) => {
+  // A copy of the list for every element made this take minutes.
+  const count = 200_000;
+  const finalizers: Part = (writer) => {
+    for (let left = count; left > 0; left--) text(14, "a")(writer);
+  };
+  const { metadata } = decodeProtobuf(envelope("v1", "ConfigMap", message(1, finalizers)));
+  t.equal((metadata as { finalizers: string[] }).finalizers.length, count);
+});
+
 t.test("messageOf() knows every kind a typed client may send", async (t) => {
   for (const [apiVersion, kind] of [
     ["v1", "Binding"],

@@ -67,13 +67,12 @@ function readMessage(reader: BinaryReader, end: number, message: Message, depth:
 function readField(reader: BinaryReader, wire: WireType, field: Field, object: JsonObject, depth: number): void {
   if (field.shape === "list" && wire === WireType.LengthDelimited && field.type === "i") {
     const end = reader.uint32() + reader.pos;
-    const packed: unknown[] = [];
-    while (reader.pos < end) packed.push(readValue(reader, "i", depth));
-    put(object, field.name, [...listOf(object, field.name), ...packed]);
+    const list = listOf(object, field.name);
+    while (reader.pos < end) list.push(readValue(reader, "i", depth));
     return;
   }
   const value = readValue(reader, field.type, depth);
-  if (field.shape === "list") return put(object, field.name, [...listOf(object, field.name), value]);
+  if (field.shape === "list") return void listOf(object, field.name).push(value);
   if (field.name === "") {
     for (const [name, inner] of Object.entries(value as JsonObject)) put(object, name, inner);
     return;
@@ -82,8 +81,10 @@ function readField(reader: BinaryReader, wire: WireType, field: Field, object: J
   put(object, field.name, value);
 }
 
+/** The list of that name, to be added to: a copy for every element would take a time that grows with its square. */
 function listOf(object: JsonObject, name: string): unknown[] {
-  return Object.hasOwn(object, name) ? (object[name] as unknown[]) : [];
+  if (!Object.hasOwn(object, name)) put(object, name, []);
+  return object[name] as unknown[];
 }
 
 function readEntry(reader: BinaryReader, field: Field, object: JsonObject, depth: number): void {
@@ -109,9 +110,16 @@ function isZero(value: unknown): boolean {
   return value === "" || value === 0 || value === false;
 }
 
+/** Fault `invalid` for an integer that no number holds: another one would be stored. */
+function exact(value: bigint | string | number): number {
+  const number = Number(value);
+  if (BigInt(number) !== BigInt(value)) throw new Fault("invalid", `integer ${value} cannot be stored exactly`);
+  return number;
+}
+
 const scalars: Record<string, (reader: BinaryReader, depth: number) => unknown> = {
   s: (reader) => reader.string(),
-  i: (reader) => Number(reader.int64()),
+  i: (reader) => exact(reader.int64()),
   b: (reader) => reader.bool(),
   d: (reader) => reader.double(),
   y: (reader) => Buffer.from(reader.bytes()).toString("base64"),

@@ -4,12 +4,15 @@
 import { isFault } from "../../../plugins/kit/fault.ts";
 import { base64Problem } from "./base64.ts";
 import { goPlaceOf, goTypeOf } from "./go-words.ts";
-import { formatQuantity, parseQuantity } from "../../../plugins/kit/quantity.ts";
+import { formatQuantity, parseQuantity, type Quantity, roundToMilli } from "../../../plugins/kit/quantity.ts";
 import type { CompactField, CompactType } from "../openapi/compact.ts";
 import type { Schemas } from "./schemas.ts";
 
+/** As many unknown and duplicate fields as upstream's decoder names; the others are dropped in silence. */
+export const mostStrictErrors = 100;
+
 export interface Decoding {
-  /** Paths of fields that the schema does not have. */
+  /** Paths of fields that the schema does not have: the first `mostStrictErrors`. */
   readonly unknown: string[];
   /** What could not be read, if anything. */
   problem: string | undefined;
@@ -65,7 +68,12 @@ function visit(value: unknown, field: CompactField, path: string, schemas: Schem
   if (!isObject(value)) return wrong(value, path, field, decoding);
   for (const key of Object.keys(value)) {
     const item = value[key];
-    const next = visit(item ?? zeroOf(field[1]), field[1], `${path}.${key}`, schemas, decoding);
+    const at = `${path}.${key}`;
+    // A map of quantities is a list of resources, whose amounts upstream keeps in thousandths.
+    const next =
+      field[1] === "q"
+        ? quantity(item ?? "0", at, decoding, roundToMilli)
+        : visit(item ?? zeroOf(field[1]), field[1], at, schemas, decoding);
     if (next !== item) set(value, key, next);
   }
   return value;
@@ -91,7 +99,7 @@ function visitType(value: unknown, name: string, path: string, schemas: Schemas,
   for (const key of Object.keys(value)) {
     const at = path === "" ? key : `${path}.${key}`;
     if (!Object.hasOwn(fields, key)) {
-      decoding.unknown.push(at);
+      if (decoding.unknown.length < mostStrictErrors) decoding.unknown.push(at);
       delete value[key];
       continue;
     }
@@ -128,7 +136,7 @@ function visitScalar(value: unknown, kind: string, path: string, decoding: Decod
     case "i":
       return isInt32(value) ? value : wrong(value, path, kind, decoding);
     case "l":
-      return isWhole(value) ? value : wrong(value, path, kind, decoding);
+      return isWhole(value) && value >= -(2 ** 63) && value < 2 ** 63 ? value : wrong(value, path, kind, decoding);
     case "n":
       return typeof value === "number" ? value : wrong(value, path, kind, decoding);
     case "b":
@@ -168,10 +176,15 @@ function bytes(value: unknown, path: string, decoding: Decoding): unknown {
   return value;
 }
 
-function quantity(value: unknown, path: string, decoding: Decoding): unknown {
+function quantity(
+  value: unknown,
+  path: string,
+  decoding: Decoding,
+  round: (exact: Quantity) => Quantity = (exact) => exact,
+): unknown {
   if (typeof value !== "string" && typeof value !== "number") return wrong(value, path, "q", decoding);
   try {
-    return formatQuantity(parseQuantity(value));
+    return formatQuantity(round(parseQuantity(value)));
   } catch (error) {
     if (!isFault(error)) throw error;
     decoding.problem ??= "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";

@@ -1,22 +1,23 @@
 // Finds keys that stand twice in one JSON object: parsers keep the last and say nothing.
 
-/** Paths of duplicated keys, as `spec.replicas`. Expects valid JSON, or nothing at all. */
-export function duplicateKeys(text: string): string[] {
-  if (text === "") return [];
+/** The first so many paths of duplicated keys, as `spec.replicas`. Expects valid JSON and what was read from it, or no text. */
+export function duplicateKeys(text: string, value: unknown, most: number): string[] {
+  if (text === "" || most <= 0) return [];
   // Most clients write as we would. What comes out as it went in has lost no key, and that is seen several times as fast.
-  if (JSON.stringify(JSON.parse(text)) === (text.endsWith("\n") ? text.slice(0, -1) : text)) return [];
-  const found: string[] = [];
-  const scanner = { text, at: 0 };
+  if (JSON.stringify(value) === (text.endsWith("\n") ? text.slice(0, -1) : text)) return [];
+  const found = new Set<string>();
+  const scanner = { text, at: 0, most };
   scanValue(scanner, "", found);
-  return found;
+  return [...found];
 }
 
 interface Scanner {
   readonly text: string;
+  readonly most: number;
   at: number;
 }
 
-function scanValue(scanner: Scanner, path: string, found: string[]): void {
+function scanValue(scanner: Scanner, path: string, found: Set<string>): void {
   skipSpace(scanner);
   const first = scanner.text[scanner.at];
   if (first === "{") scanObject(scanner, path, found);
@@ -29,7 +30,7 @@ function endsScalar(code: number): boolean {
   return code === 0x2c || code === 0x5d || code === 0x7d || isSpace(code);
 }
 
-function scanObject(scanner: Scanner, path: string, found: string[]): void {
+function scanObject(scanner: Scanner, path: string, found: Set<string>): void {
   const keys = new Set<string>();
   scanner.at++;
   for (;;) {
@@ -41,7 +42,7 @@ function scanObject(scanner: Scanner, path: string, found: string[]): void {
     }
     const key = scanString(scanner);
     const at = path === "" ? key : `${path}.${key}`;
-    if (keys.has(key)) found.push(at);
+    if (keys.has(key) && found.add(at).size >= scanner.most) scanner.at = scanner.text.length;
     keys.add(key);
     skipSpace(scanner);
     scanner.at++; // the colon
@@ -50,7 +51,7 @@ function scanObject(scanner: Scanner, path: string, found: string[]): void {
   scanner.at++;
 }
 
-function scanArray(scanner: Scanner, path: string, found: string[]): void {
+function scanArray(scanner: Scanner, path: string, found: Set<string>): void {
   scanner.at++;
   for (let index = 0; ; ) {
     skipSpace(scanner);

@@ -35,12 +35,19 @@ export async function createObject(scope: Scope): Promise<Answer> {
   return storeNew(scope, object, options);
 }
 
+export interface Creation {
+  /** Records who owns which fields; what a plain write does when absent. */
+  readonly track?: (scope: Scope, object: KubeObject) => void;
+  /** Asked before the validating admission, where the request was not authorized to create: throws to refuse. */
+  readonly authorize?: (scope: Scope) => Promise<void>;
+}
+
 /** Takes a decoded object of the right kind through defaults, admission and checks into the store. */
 export async function storeNew(
   scope: Scope,
   object: KubeObject,
   options: KubeObject,
-  track = trackCreate,
+  { track = trackCreate, authorize }: Creation = {},
 ): Promise<Answer> {
   const { definition, services } = scope;
   claimNamespace(object, scope);
@@ -52,6 +59,7 @@ export async function storeNew(
   await mutate(scope, admitted);
   finishCreate(scope, object);
   await checkLater(scope, object);
+  await authorize?.(scope);
   await validate(scope, admitted);
   // Last: who may not create such an object is told that first.
   if (object.metadata.resourceVersion && !scope.dryRun)

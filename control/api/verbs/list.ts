@@ -26,6 +26,7 @@ export async function listObjects(scope: Scope): Promise<Answer> {
   const wanted = wantedForm(scope.request.headers.get("accept"));
   const page = await pageOf(scope);
   const { definition } = scope;
+  scope.reserve(page.entries.reduce((sum, { value }) => sum + value.length, 0));
   if (wanted.encoding === "json" && !definition.fromStored && !isPretty(scope)) {
     if (wanted.as === undefined) return bytesAnswer(spliceList(definition, page));
     if (wanted.as === "Table") return bytesAnswer(spliceTable(scope, wanted, page), 200, typeOf(wanted));

@@ -7,15 +7,17 @@ import { applyJsonPatch } from "../../../plugins/kit/patch/json-patch.ts";
 import { applyMergePatch } from "../../../plugins/kit/patch/merge-patch.ts";
 import { applyStrategicPatch } from "../../../plugins/kit/patch/strategic-patch.ts";
 import { groupVersion } from "../../resources/definition.ts";
+import { invalid } from "../../resources/field-error.ts";
 import type { Answer } from "../answer.ts";
 import { applyObject } from "../apply/apply.ts";
 import { asObject, type Decoded, decodePatch } from "../body.ts";
 import { checkPatched } from "../field-validation.ts";
-import { claimKind } from "../lifecycle.ts";
+import { claimKind, claimNamespace } from "../lifecycle.ts";
 import { parseMediaType } from "../media-type.ts";
+import { claimName } from "../name.ts";
 import { writeOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
-import { failure, notFound } from "../status.ts";
+import { failure, invalidObject, notFound } from "../status.ts";
 import { updateObject } from "./update.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
 
@@ -66,6 +68,11 @@ function patched(scope: Scope, previous: KubeObject, patch: Decoded, { type, app
   }
   const object = asObject(next);
   claimKind(object, scope.definition);
+  claimName(object, scope.name);
+  claimNamespace(object, scope);
+  const { uid } = object.metadata;
+  if (uid && uid !== previous.metadata.uid)
+    throw invalidObject(scope.definition, scope.name, [invalid("metadata.uid", uid, "field is immutable")]);
   checkPatched(scope, object, { ...patch, type, result: () => apply(previous, patch.value, scope) });
   return object;
 }

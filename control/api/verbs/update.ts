@@ -21,9 +21,11 @@ import {
   finishUpdate,
   keepStatus,
 } from "../lifecycle.ts";
+import { claimName } from "../name.ts";
 import { writeOptions } from "../options.ts";
+import { requireCreate } from "../require-allowed.ts";
 import { copyOf, isServed, objectOf, type Scope, shownEntry, toStored } from "../scope.ts";
-import { badRequest, notFound } from "../status.ts";
+import { notFound } from "../status.ts";
 import { storeNew } from "./create.ts";
 import { scopeNamespace, writtenAnswer } from "./get.ts";
 
@@ -44,22 +46,20 @@ export async function replaceObject(scope: Scope): Promise<Answer> {
   claimKind(first, scope.definition, isServed(scope));
   checkFields(scope, first, decoded);
   claimNamespace(first, scope);
-  if (!first.metadata.name) throw badRequest("name must be provided");
-  if (first.metadata.name !== scope.name)
-    throw badRequest(
-      `the name of the object (${first.metadata.name}) does not match the name on the URL (${scope.name})`,
-    );
+  claimName(first, scope.name);
   const text = JSON.stringify(first);
   const answer = await updateObject(scope, { options, next: () => JSON.parse(text) as KubeObject });
   if (answer) return answer;
   if (!scope.definition.createsOnUpdate || scope.subresource !== "") throw notFound(scope.definition, scope.name);
-  return storeNew(scope, JSON.parse(text) as KubeObject, options);
+  return storeNew(scope, JSON.parse(text) as KubeObject, options, { authorize: requireCreate });
 }
 
 /** Undefined when there is no such object. */
 export async function updateObject(scope: Scope, update: Update): Promise<Answer | undefined> {
   const { definition, services } = scope;
   let dryObject: KubeObject | undefined;
+  /** The last state of an object that went with this update. */
+  let removed: KubeObject | undefined;
   let reservation: Reservation | undefined;
   try {
     const result = await services.storage.update(
@@ -74,6 +74,7 @@ export async function updateObject(scope: Scope, update: Update): Promise<Answer
         if (definition.reserve) await services.cache.caughtUp(scope.call);
         reservation = definition.reserve?.(made, objectOf(definition, current));
         const change = await changeTo(scope, made);
+        removed = change.do === "delete" ? made : undefined;
         if (!scope.dryRun) return change;
         dryObject = made;
         return { do: "nothing" };
@@ -81,7 +82,8 @@ export async function updateObject(scope: Scope, update: Update): Promise<Answer
       scope.call,
     );
     if (!result) return undefined;
-    if (dryObject) return objectAnswer(scope, () => dryObject as KubeObject, undefined, 200);
+    const last = dryObject ?? removed;
+    if (last) return objectAnswer(scope, () => last, undefined, 200);
     return await writtenAnswer(scope, result.entry, 200);
   } finally {
     reservation?.release();
@@ -119,9 +121,9 @@ async function makeNext(scope: Scope, update: Update, current: Entry): Promise<K
   await mutate(scope, admitted);
   if (part) {
     countGeneration(definition, next, previous);
-    checkUpdate(scope, next, previous, part.validate?.(next, previous) ?? []);
+    checkUpdate(scope, next, previous, () => part.validate?.(next, previous) ?? []);
   } else if (subresource === "status") {
-    checkUpdate(scope, next, previous, definition.validateStatus?.(next, previous) ?? []);
+    checkUpdate(scope, next, previous, () => definition.validateStatus?.(next, previous) ?? []);
   } else {
     finishUpdate(scope, next, previous);
     await checkLater(scope, next, previous);

@@ -22,7 +22,11 @@ type EventType = CacheEvent["type"];
 
 /** More than this unread by the client and the watch is ended; the client lists again or resumes. */
 const slowWatcherBytes = 8 << 20;
-/** More events than this waiting for who converts them, and the watch is ended too. */
+/** The same for a watch of a user whose watches together hold more than they may. */
+const unreadOfOneBytes = 16 * 1024;
+/** So much of the initial events is written before the client has read of it. */
+const initialAheadBytes = 256 * 1024;
+/** More events than this waiting for who converts them, or for a client that reads the initial ones, and the watch is ended too. */
 const mostWaiting = 1000;
 const bookmarkEveryMs = 60_000;
 const longestWatchSeconds = 60 * 60;
@@ -31,12 +35,15 @@ const encoder = new TextEncoder();
 export async function watchObjects(scope: Scope): Promise<Answer> {
   const { query } = scope.request;
   const wanted = wantedForm(scope.request.headers.get("accept"));
-  const selection = selectionOf(scope);
+  const selection = ofName(scope, selectionOf(scope));
+  const counted = countedUser(scope);
+  if (counted !== undefined) scope.services.watches.admit(counted);
   const sendInitial = query.get("sendInitialEvents");
   checkListOptions(query, true);
   if (isTrue(sendInitial) && !isTrue(query.get("allowWatchBookmarks")))
     throw badRequest("allowWatchBookmarks must be true when sendInitialEvents is true");
-  numberOf(query.get("timeoutSeconds")); // refused here, while there is still a status to answer with
+  // Refused here, while there is still a status to answer with.
+  for (const name of ["timeoutSeconds", "limit"]) numberOf(query.get(name));
   const asked = query.get("resourceVersion") ?? "";
   let since: number | undefined;
   if (asked !== "" && asked !== "0") since = await notOlderThan(scope, asked);
@@ -53,6 +60,20 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
     },
     body: (sink) => stream.start(sink, since, isTrue(sendInitial)),
   };
+}
+
+/** The deprecated form of a watch that names an object in its path was authorized for that object and shows no other. */
+function ofName({ name, request }: Scope, selection: Selection): Selection {
+  if (name === "") return selection;
+  if (request.query.get("fieldSelector") && selection.name !== name)
+    throw badRequest("fieldSelector metadata.name doesn't match requested name");
+  const { matches } = selection;
+  return { name, matches: (entry) => entry.name === name && (!matches || matches(entry)) };
+}
+
+/** Whose unread bytes are counted: nobody's for callers in this process. */
+function countedUser({ request, user }: Scope): string | undefined {
+  return request.user === undefined ? user.name : undefined;
 }
 
 class WatchStream {
@@ -91,6 +112,9 @@ class WatchStream {
     const { group, version, plural } = definition;
     const scope = namespace === "" ? "cluster" : "namespace";
     this.#stops.push(services.watches.add(end, { group, version, plural, scope }));
+    const user = countedUser(this.#scope);
+    // What is left to send still counts when the watch has ended.
+    if (user !== undefined) sink.onClose(services.watches.count(user, () => sink.buffered));
     try {
       this.#begin(sink, since, marksInitialEnd);
     } catch (error) {
@@ -108,8 +132,11 @@ class WatchStream {
       const revision = services.cache.revision;
       from = revision;
       this.#inTurn(sink, inNamespace(this.#cache.sorted(), scopeNamespace(this.#scope)), (entries) => {
-        for (const entry of entries) if (this.#wants(entry)) this.#send(sink, "ADDED", entry);
-        if (marksInitialEnd) this.#bookmark(sink, revision, { "k8s.io/initial-events-end": "true" });
+        const bookmark = () => {
+          if (marksInitialEnd && !this.#ended) this.#bookmark(sink, revision, { "k8s.io/initial-events-end": "true" });
+        };
+        const rest = this.#sendInitial(sink, entries.values());
+        return rest ? rest.then(bookmark) : bookmark();
       });
     }
     const unsubscribe = this.#cache.subscribe(from, (event) => this.#onStored(sink, event));
@@ -117,9 +144,28 @@ class WatchStream {
     else this.#stops.push(unsubscribe);
   }
 
+  /** As fast as the client reads: at once where it is little. */
+  #sendInitial(sink: Sink, entries: Iterator<Entry>): Promise<void> | undefined {
+    for (let next = entries.next(); !next.done && !this.#ended; next = entries.next()) {
+      if (!this.#wants(next.value)) continue;
+      this.#send(sink, "ADDED", next.value);
+      if (sink.buffered > initialAheadBytes) return this.#sendRest(sink, entries);
+    }
+    return undefined;
+  }
+
+  async #sendRest(sink: Sink, entries: Iterator<Entry>): Promise<void> {
+    await sink.drained();
+    for (let next = entries.next(); !next.done && !this.#ended; next = entries.next()) {
+      if (!this.#wants(next.value)) continue;
+      this.#send(sink, "ADDED", next.value);
+      if (sink.buffered > initialAheadBytes) await sink.drained();
+    }
+  }
+
   /** An event as the version of the watch shows it. */
   #onStored(sink: Sink, event: CacheEvent): void {
-    if (!this.#scope.definition.conversion) return this.#onEvent(sink, event);
+    if (!this.#scope.definition.conversion && !this.#turn) return this.#onEvent(sink, event);
     const { entry, previous } = event;
     this.#inTurn(sink, previous ? [entry, previous] : [entry], ([shown = entry, before]) => {
       if (shown === entry && before === previous) this.#onEvent(sink, event);
@@ -127,17 +173,24 @@ class WatchStream {
     });
   }
 
-  /** Goes on with what the version shows of the entries: now, or when who converts has answered; never out of order. */
-  #inTurn(sink: Sink, entries: readonly Entry[], then: (shown: readonly Entry[]) => void): void {
+  /**
+   * Goes on with what the version shows of the entries: now, or when who converts has answered and what was sent before is
+   * read; never out of order.
+   */
+  #inTurn(
+    sink: Sink,
+    entries: readonly Entry[],
+    then: (shown: readonly Entry[]) => Promise<void> | undefined | void,
+  ): void {
     const { definition, call } = this.#scope;
     const now = this.#turn ? undefined : shownEntries(definition, entries, call);
-    if (now && !(now instanceof Promise)) return then(now);
+    const isNow = now !== undefined && !(now instanceof Promise);
+    const begun = isNow ? then(now) : undefined;
+    if (isNow && !begun) return;
     if (++this.#waiting > mostWaiting) return this.#end(sink);
     const shown = now ?? this.#turn?.then(() => shownEntries(definition, entries, call));
-    const turn = Promise.resolve(shown)
-      .then((made = []) => {
-        if (!this.#ended) then(made);
-      })
+    const turn = Promise.resolve(begun ?? shown)
+      .then((made) => (made && !this.#ended ? then(made) : undefined))
       .catch((error: unknown) => {
         if (!this.#ended) sink.write(encoder.encode(`${JSON.stringify({ type: "ERROR", object: statusOf(error) })}\n`));
         this.#end(sink);
@@ -173,7 +226,7 @@ class WatchStream {
   }
 
   #send(sink: Sink, type: EventType, entry: Entry, event?: CacheEvent): void {
-    if (sink.buffered > slowWatcherBytes) return this.#end(sink);
+    if (this.#isSlow(sink)) return this.#end(sink);
     const { definition } = this.#scope;
     if (this.#wanted.as === undefined && !definition.fromStored) {
       sink.write(event && event.type === type && event.entry === entry ? sharedLine(event) : plainLine(type, entry));
@@ -181,6 +234,13 @@ class WatchStream {
     }
     const object = this.#formed(objectOf(definition, entry));
     sink.write(encoder.encode(`${JSON.stringify({ type, object })}\n`));
+  }
+
+  #isSlow({ buffered }: Sink): boolean {
+    if (buffered <= unreadOfOneBytes) return false;
+    if (buffered > slowWatcherBytes) return true;
+    const user = countedUser(this.#scope);
+    return user !== undefined && this.#scope.services.watches.isOverBudget(user);
   }
 
   #formed(object: KubeObject): unknown {

@@ -1,0 +1,11 @@
+// The id of a request in its answer: the auditor's where requests are recorded, else the one that the client sent or one made here.
+
+import { randomUUID } from "node:crypto";
+import type { Answer } from "./answer.ts";
+import type { ApiRequest } from "./request.ts";
+
+export function withAuditId(request: ApiRequest, answer: Answer): Answer {
+  const sent = request.headers.get("audit-id");
+  answer.headers["audit-id"] ??= sent && /^[\w-]{1,64}$/.test(sent) ? sent : randomUUID();
+  return answer;
+}
