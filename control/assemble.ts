@@ -26,6 +26,8 @@ import type { PathHandler } from "./api/dispatch.ts";
 import { createApiServer } from "./api/server.ts";
 import { openAccess, systemUser } from "./auth/assemble.ts";
 import { type AuditSettings, openAudit } from "./auth/audit/open.ts";
+import { reservedNames } from "./auth/certificates/reserved-names.ts";
+import { serverNames } from "./auth/certificates/server-names.ts";
 import { authenticatorKind, authorizerKind } from "./auth/contract.ts";
 import { EncryptionKeys } from "./auth/encryption/keys.ts";
 import { completeRotation, rotateEncryptionKey } from "./auth/encryption/rotate.ts";
@@ -36,8 +38,10 @@ import { accessPlugins } from "./auth/plugins.ts";
 import { agreeOnKeys } from "./auth/shared-keys.ts";
 import { tokenAuthenticatorKind } from "./auth/tokens/contract.ts";
 import { openPki, type Pki } from "./auth/pki.ts";
+import { keepSystemObjects } from "./keep-system-objects.ts";
 import { reconcileBootstrapPolicy } from "./auth/rbac/bootstrap-policy.ts";
 import { controllers, eventSourceOf } from "./controllers/index.ts";
+import { checkClusterNetwork } from "./cluster-network.ts";
 import type { ControllerContext } from "./manager/contract.ts";
 import { LeaderLease } from "./manager/leader-lease.ts";
 import { ControllerManager } from "./manager/manager.ts";
@@ -79,6 +83,8 @@ export interface ControlOptions {
   readonly schedulerConfig?: unknown;
   readonly userPlugins?: readonly AnyPlugin[];
   readonly pluginSettings?: Readonly<Record<string, unknown>>;
+  /** Called when the store has ended by itself: nothing can be written any more until the program is started again. */
+  onStoreEnded?(): void;
 }
 
 export interface ControlPlane {
@@ -112,6 +118,10 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
     settings: options.pluginSettings ?? {},
   };
   const store = await openStore(choice, log.child({ part: "store" }), clock, call);
+  void store.ended?.then((fault) => {
+    log.error({ err: fault }, "the store has ended; exiting to be restarted (containers keep running)");
+    options.onStoreEnded?.();
+  });
   const keyFile = join(dataDir, "pki", "encryption-keys.json");
   const encryptionKeys = new EncryptionKeys(keyFile);
   const folder = snapshotsFolder(dataDir);
@@ -198,7 +208,22 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
   });
 
   const system = clientFor(api.fetchAs(systemUser), "apiserver", options);
-  const facts = { ...options, caCertificate: pki.ca.cert, frontProxyCa: pki.frontProxyCa.cert };
+  const close = async () => {
+    await api.close();
+    connector.close();
+    await audit.flush();
+    await plugins.close();
+    await store.close();
+  };
+  const { clusterCidrs, clusterDns = [], clusterDomain } = options;
+  const network = { clusterCidrs, serviceCidrs: options.serviceCidr.split(","), clusterDns, clusterDomain };
+  try {
+    await checkClusterNetwork(system, network, call);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const facts = { ...options, network, caCertificate: pki.ca.cert, frontProxyCa: pki.frontProxyCa.cert };
   await ensureSystemObjects(system, facts, call);
   // A store of our own has no other servers on it.
   const isShared = choice.store !== "sqlite";
@@ -225,6 +250,11 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
       ...options,
       caCertificate: pki.ca.cert,
       ca: pki.ca,
+      reserved: reservedNames({
+        servers: () => serverNames(pki, api.informers),
+        clusterDomain: options.clusterDomain,
+        cidrs: [options.serviceCidr, ...options.clusterCidrs],
+      }),
       serviceAccountKey: pki.serviceAccountKey,
     }),
   });
@@ -255,6 +285,11 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
     clock,
     log,
   });
+  const ensureAll = async (ensureCall: Call) => {
+    await ensureSystemObjects(system, facts, ensureCall);
+    await addresses.tell(ensureCall);
+    await reconcileBootstrapPolicy(system, ensureCall);
+  };
   const tellAddress = async (tellCall: Call) => {
     await addresses.tell(tellCall);
     await ensureClusterInfo(system, facts, tellCall);
@@ -268,15 +303,12 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
     tellAddress: (tellCall) => keepTrying(tellAddress, clock, log, tellCall),
     fetchAs: (user) => api.fetchAs(user),
     async run(runCall) {
-      await (isShared ? Promise.all([lease.run(work, runCall), addresses.run(runCall)]) : work(runCall));
+      await Promise.all([
+        isShared ? Promise.all([lease.run(work, runCall), addresses.run(runCall)]) : work(runCall),
+        keepSystemObjects({ informers: api.informers, ensure: ensureAll, clock, log }, runCall),
+      ]);
     },
-    async close() {
-      await api.close();
-      connector.close();
-      await audit.flush();
-      await plugins.close();
-      await store.close();
-    },
+    close,
   };
 }
 

@@ -7,6 +7,7 @@ import type { Clock } from "../plugins/kit/clock.ts";
 import { isFault } from "../plugins/kit/fault.ts";
 import type { Fetch } from "../plugins/kit/fetch.ts";
 import type { Log } from "../plugins/kit/log.ts";
+import { daemonGroup, daemonUser, type NodeDaemon } from "../plugins/kit/node-daemon.ts";
 import { resources } from "../plugins/kit/objects/resources.ts";
 import type { Node } from "../plugins/kit/objects/types.ts";
 import { systemUser } from "./auth/assemble.ts";
@@ -27,4 +28,11 @@ export async function tellControlPlaneRole(
   if (!node || node.metadata.labels?.[role] !== undefined) return;
   const body = { metadata: { labels: { [role]: "true" } } };
   await client.patch(resources.nodes, { name }, { type: "merge", body }, call);
+}
+
+/** The API in this process with the identities of the node's network daemons; a joined node has certificates of them. */
+export function daemonFetches(nodeName: string, fetchAs: (user: UserInfo) => Fetch): Record<NodeDaemon, Fetch> {
+  const as = (daemon: NodeDaemon) =>
+    fetchAs({ name: daemonUser(daemon, nodeName), groups: [daemonGroup(daemon), "system:authenticated"] });
+  return { "service-proxy": as("service-proxy"), "network-policy": as("network-policy") };
 }

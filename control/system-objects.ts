@@ -9,12 +9,16 @@ import type { Log } from "../plugins/kit/log.ts";
 import { localPathProvisioner } from "../plugins/kit/objects/local-path.ts";
 import { type ResourceRef, resources } from "../plugins/kit/objects/resources.ts";
 import type { KubeObject } from "../plugins/kit/objects/types.ts";
+import type { ClusterNetwork } from "../plugins/kit/net/cluster-network.ts";
+import { clusterNetworkObject } from "./cluster-network.ts";
 import { writeYaml } from "../plugins/kit/yaml.ts";
 
 export interface SystemFacts {
   readonly serviceCidr: string;
   /** Where every node answers DNS. */
   readonly clusterDns?: readonly string[];
+  /** Published to the nodes. */
+  readonly network: ClusterNetwork;
   readonly advertise: { readonly address: string; readonly port: number };
   /** PEM; what whoever wants to join must know of this server. */
   readonly caCertificate: string;
@@ -51,6 +55,18 @@ const localPathClass: KubeObject = {
 
 const namespaces = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
+/** `resource/[namespace/]name` of everything that is made here, and of the endpoints of the API. */
+export const systemObjectNames: ReadonlySet<string> = new Set([
+  ...namespaces.map((name) => `namespaces/${name}`),
+  ...systemPriorityClasses.map(({ metadata }) => `priorityclasses/${metadata.name}`),
+  `storageclasses/${localPathClass.metadata.name}`,
+  "services/default/kubernetes",
+  "services/kube-system/kube-dns",
+  "endpoints/default/kubernetes",
+  "configmaps/kube-public/cluster-info",
+  "configmaps/kube-system/extension-apiserver-authentication",
+]);
+
 export async function ensureSystemObjects(client: ApiClient, facts: SystemFacts, call: Call): Promise<void> {
   for (const name of namespaces) {
     await ensure(client, resources.namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name } }, call);
@@ -61,6 +77,7 @@ export async function ensureSystemObjects(client: ApiClient, facts: SystemFacts,
   await ensure(client, resources.services, kubernetesService(facts), call);
   await ensureClusterInfo(client, facts, call);
   await ensureMap(client, extensionAuthentication(facts), call);
+  await ensureMap(client, clusterNetworkObject(facts.network), call);
   const dnsAddress = facts.clusterDns?.find((address) =>
     facts.serviceCidr.split(",").some((cidr) => isWithin(address, cidr)),
   );

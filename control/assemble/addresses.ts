@@ -44,14 +44,15 @@ export class OwnAddresses {
   }
 
   /** Tells when they are others than before; returns what ends it. */
-  follow(clock: Clock, then: (addresses: ServerAddresses) => void): () => void {
+  follow(clock: Clock, then: (now: ServerAddresses, before: ServerAddresses) => void): () => void {
     let cancel: () => void;
     const look = () => {
       cancel = clock.after(lookMs, look);
       const now = serverAddresses(this.#nodeIp, this.#find());
       if (now.all.length === 0 || isSame(now, this.#known)) return;
+      const before = this.#known;
       this.#known = now;
-      then(now);
+      then(now, before);
     };
     cancel = clock.after(lookMs, look);
     return () => cancel();

@@ -60,9 +60,9 @@ export function tokenCommand(wish: TokenWish, dataDir: string, print: Print, cal
         );
       }
       case "list": {
-        for (const { id, expiresAt, description } of await listJoinTokens(client, call)) {
+        for (const { id, expiresAt, usedBy, description } of await listJoinTokens(client, call)) {
           const end = expiresAt === undefined ? "never" : new Date(expiresAt).toISOString();
-          print([id, end, description].join("\t").trimEnd());
+          print([id, end, usedBy ? `used by ${usedBy}` : "unused", description].join("\t").trimEnd());
         }
         return undefined;
       }
@@ -88,6 +88,11 @@ export function secretsCommand(action: string, dataDir: string, print: Print, ca
 
 /** Prints the administrator's kubeconfig, with another server address where one is given. */
 export function kubeconfigCommand(dataDir: string, server: string | undefined, print: (line: string) => void): void {
+  if (server !== undefined && !/^https:\/\/[^/]/.test(server))
+    throw new Fault(
+      "invalid",
+      `Bad value for --server: "${server}" is not an address such as https://${server.replace(/^\w+:\/+/, "") || "host"}:6443`,
+    );
   const path = join(dataDir, "admin.kubeconfig");
   let text: string;
   try {

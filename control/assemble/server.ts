@@ -7,6 +7,7 @@ import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import type { Log } from "../../plugins/kit/log.ts";
+import { clusterNetworkFrom } from "../../plugins/kit/net/cluster-network.ts";
 import { type RunningServer, serve } from "../../plugins/kit/platform/http-server.ts";
 import type { AnyPlugin } from "../../plugins/kit/plugin.ts";
 import type { Settings } from "../../plugins/kit/settings.ts";
@@ -43,7 +44,8 @@ export async function openServer(options: ServerOptions, call: Call): Promise<Ru
   const { settings, log, clock } = options;
   const dataDir = String(settings["data-dir"]);
   const port = Number(settings["https-port"]);
-  const serviceCidr = String(settings["service-cidr"]);
+  const network = clusterNetworkFrom(settings);
+  const serviceCidr = network.serviceCidrs.join();
   const addresses = new OwnAddresses(settings["node-ip"]);
   const names = (settings["tls-san"] as readonly string[] | undefined) ?? [];
   const isAddress = (name: string) => /^[\d.]+$|:/.test(name);
@@ -59,10 +61,10 @@ export async function openServer(options: ServerOptions, call: Call): Promise<Ru
           return [...new Set([...kept, ...addresses.all])];
         },
       },
-      clusterCidrs: String(settings["cluster-cidr"]).split(","),
+      clusterCidrs: network.clusterCidrs,
       serviceCidr,
-      clusterDns: String(settings["cluster-dns"] ?? "").split(","),
-      clusterDomain: String(settings["cluster-domain"] ?? "cluster.local"),
+      clusterDns: network.clusterDns,
+      clusterDomain: network.clusterDomain,
       advertise: {
         get address() {
           return addresses.address;
@@ -78,6 +80,8 @@ export async function openServer(options: ServerOptions, call: Call): Promise<Ru
       etcdTls: etcdTls(settings),
       ...snapshotSchedule(settings),
       pluginSettings: { ...pluginsFromFlags(settings), ...(settings["plugin-settings"] as object | undefined) },
+      // The service manager starts it again. Going on would look healthy to its watchdog while every write fails.
+      onStoreEnded: () => process.exit(1),
     },
     call,
   );
@@ -88,7 +92,10 @@ export async function openServer(options: ServerOptions, call: Call): Promise<Ru
       handler: control.handler,
       upgrade: (upgrade) => control.upgrade(upgrade),
       listen: { host: String(settings["bind-address"]), port },
+      portFlag: "https-port",
       tls: { cert, key, clientCa: control.pki.ca.cert },
+      // kube-apiserver's own limit.
+      maxConcurrentStreams: 100,
       onError: (error) => log.error({ err: error }, "a request ended in an unexpected error"),
     });
   } catch (error) {
@@ -96,10 +103,10 @@ export async function openServer(options: ServerOptions, call: Call): Promise<Ru
     throw error;
   }
   const renewing = renewCertificate(control.pki, server, clock);
-  const stopFollowing = addresses.follow(clock, ({ address }) => {
-    log.info({ address }, "this server's addresses changed");
+  const stopFollowing = addresses.follow(clock, (now, before) => {
+    log.info({ from: before.all, to: now.all }, "this server's addresses changed");
     renewing.look();
-    void control.tellAddress(call);
+    if (now.address !== before.address) void control.tellAddress(call);
   });
   const kubeconfigPath = join(dataDir, "admin.kubeconfig");
   control.pki.writeAdminKubeconfig(kubeconfigPath, `https://127.0.0.1:${server.port}`);

@@ -65,7 +65,12 @@ export const controlSettings: Setting[] = [
     value: "path",
     help: "the audit log; - turns it off (default: audit/audit.log below the data dir)",
   },
-  { name: "audit-policy-file", type: "text", value: "file", help: "what is audited (default: who changed what)" },
+  {
+    name: "audit-policy-file",
+    type: "text",
+    value: "file",
+    help: "what is audited (default: who changed what, who read secrets, what was refused)",
+  },
   { name: "audit-log-maxsize", type: "number", value: "megabytes", help: "turn the audit log over at this size" },
   { name: "audit-log-maxbackup", type: "number", value: "count", help: "keep so many old audit logs" },
   { name: "audit-log-maxage", type: "number", value: "days", help: "keep old audit logs so long" },

@@ -1,10 +1,13 @@
 // `skiff ui`: a link that signs in to the page, by a token of an account that may see nodes' logs and open terminals.
 
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Call } from "../../plugins/kit/call.ts";
 import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import { Fault, isFault } from "../../plugins/kit/fault.ts";
 import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import { readPagePort } from "../../plugins/kit/platform/page-port.ts";
 import { withServer } from "./commands.ts";
 import { durationSeconds } from "./duration.ts";
 
@@ -30,14 +33,27 @@ const roles = {
   [`${account.name}-cluster`]: `${account.name}-cluster`,
 };
 
-export interface UiWish {
-  readonly port: number;
-  readonly ttl: string;
-}
+/** Where an agent without an API server puts its page's own token. */
+const localTokenFile = (dataDir: string) => join(dataDir, "agent", "ui-token");
 
-export function uiCommand(wish: UiWish, dataDir: string, print: (line: string) => void, call: Call): Promise<void> {
-  const expirationSeconds = durationSeconds(wish.ttl);
-  if (!expirationSeconds) throw new Fault("invalid", `--ttl "${wish.ttl}" is not a time such as 8h or 30m`);
+export async function uiCommand(
+  ttl: string,
+  dataDir: string,
+  print: (line: string) => void,
+  call: Call,
+): Promise<void> {
+  const port = readPagePort(dataDir);
+  if (port === undefined)
+    throw new Fault(
+      "unavailable",
+      `Cannot print a link: no running node with the data dir ${dataDir} serves its page; is --data-dir right, is it started, and is its --ui-port free and not 0?`,
+    );
+  const printLink = (token: string) => print(`http://127.0.0.1:${port}/#token=${encodeURIComponent(token)}`);
+  const isServer = existsSync(join(dataDir, "admin.kubeconfig"));
+  if (!isServer && existsSync(localTokenFile(dataDir)))
+    return printLink(readFileSync(localTokenFile(dataDir), "utf8").trim());
+  const expirationSeconds = durationSeconds(ttl);
+  if (!expirationSeconds) throw new Fault("invalid", `--ttl "${ttl}" is not a time such as 8h or 30m`);
   return withServer(dataDir, async (client) => {
     await ensure(
       client,
@@ -66,7 +82,7 @@ export function uiCommand(wish: UiWish, dataDir: string, print: (line: string) =
       ...account,
       subresource: "token",
     });
-    print(`http://127.0.0.1:${wish.port}/#token=${encodeURIComponent(status.token)}`);
+    printLink(status.token);
   });
 }
 

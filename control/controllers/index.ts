@@ -1,6 +1,7 @@
 // Every controller, one line each. The name is the service account in kube-system that it acts as; the bootstrap policy knows them.
 
 import type { CertificateAndKey } from "../../plugins/kit/x509.ts";
+import type { ReservedNames } from "../auth/certificates/reserved-names.ts";
 import type { SigningKey } from "../auth/tokens/jwt.ts";
 import type { ControllerFactory } from "../manager/contract.ts";
 import { admissionPolicyStatusController } from "./admission-policy-status/reconciler.ts";
@@ -23,6 +24,7 @@ import { leaseGarbageCollector } from "./lease-gc/reconciler.ts";
 import { namespaceController } from "./namespace/reconciler.ts";
 import { nodeIpamController } from "./node-ipam/reconciler.ts";
 import { nodeLifecycleController } from "./node-lifecycle/reconciler.ts";
+import { nodeLoadBalancerController } from "./node-load-balancer/reconciler.ts";
 import { nodeTaintsController } from "./node-taints/reconciler.ts";
 import { persistentVolumeBinder } from "./persistent-volumes/binder.ts";
 import { ephemeralVolumes } from "./persistent-volumes/ephemeral.ts";
@@ -49,6 +51,8 @@ export interface ControllerSettings {
   readonly serviceAccountKey: SigningKey;
   /** Signs certificate requests. */
   readonly ca: CertificateAndKey;
+  /** What no node gets a certificate for. */
+  readonly reserved: ReservedNames;
 }
 
 /** How they sign their events, where that is not how they are called. */
@@ -73,7 +77,7 @@ export function controllers(settings: ControllerSettings): { name: string; creat
       name: "service-account-token-controller",
       create: serviceAccountTokenController(settings.serviceAccountKey, settings.caCertificate),
     },
-    { name: "certificate-controller", create: certificateController(settings.ca) },
+    { name: "certificate-controller", create: certificateController(settings) },
     { name: "clusterrole-aggregation-controller", create: clusterRoleAggregationController },
     { name: "validatingadmissionpolicy-status-controller", create: admissionPolicyStatusController },
     { name: "bootstrap-signer", create: bootstrapSigner },
@@ -83,6 +87,10 @@ export function controllers(settings: ControllerSettings): { name: string; creat
     { name: "node-controller", create: nodeTaintsController },
     { name: "node-controller", create: nodeLifecycleController(settings.nodeGraceMs) },
     { name: "node-controller", create: taintEvictionController },
+    {
+      name: "service-controller",
+      create: nodeLoadBalancerController((address) => settings.reserved.networkProblem(address) !== undefined),
+    },
     { name: "pod-garbage-collector", create: podGarbageCollector },
     { name: "replicaset-controller", create: replicaSetController },
     { name: "replication-controller", create: replicationController },

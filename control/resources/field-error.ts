@@ -21,66 +21,111 @@ export interface FieldError {
 
 export type FieldErrors = FieldError[];
 
-export const required = (field: string, detail = ""): FieldError => ({
-  type: "FieldValueRequired",
-  field,
-  message: `Required value${suffix(detail)}`,
-});
+// A body of 3 MB can hold a million mistakes, and each costs hundreds of bytes to describe, or megabytes where it shows a value.
+const mostErrors = 10_000;
+const mostCharacters = 4 << 20;
+const mostAnswered = 1000;
 
-export const invalid = (field: string, value: unknown, detail: string): FieldError => ({
-  type: "FieldValueInvalid",
-  field,
-  message: `Invalid value: ${show(value)}${suffix(detail)}`,
-});
+interface Found {
+  readonly errors: FieldErrors;
+  characters: number;
+}
 
-export const notSupported = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
-  type: "FieldValueNotSupported",
-  field,
-  message: `Unsupported value: ${show(value)}${supported.length > 0 ? `: supported values: ${[...supported].sort().map(quote).join(", ")}` : ""}`,
-});
+let found: Found | undefined;
+const enough = new Error("too many field errors");
+
+/** What the check finds. One that makes more errors than anyone reads is stopped, and the first of them are answered. */
+export function boundedErrors(check: () => FieldErrors): FieldErrors {
+  const outer = found;
+  const own: Found = { errors: [], characters: 0 };
+  found = own;
+  try {
+    return check();
+  } catch (error) {
+    if (error !== enough) throw error;
+    return own.errors.slice(0, mostAnswered);
+  } finally {
+    found = outer;
+  }
+}
+
+function made(error: FieldError): FieldError {
+  if (!found) return error;
+  found.characters += error.field.length + error.message.length;
+  if (found.errors.push(error) > mostErrors || found.characters > mostCharacters) throw enough;
+  return error;
+}
+
+export const required = (field: string, detail = ""): FieldError =>
+  made({
+    type: "FieldValueRequired",
+    field,
+    message: `Required value${suffix(detail)}`,
+  });
+
+export const invalid = (field: string, value: unknown, detail: string): FieldError =>
+  made({
+    type: "FieldValueInvalid",
+    field,
+    message: `Invalid value: ${show(value)}${suffix(detail)}`,
+  });
+
+export const notSupported = (field: string, value: unknown, supported: readonly string[]): FieldError =>
+  made({
+    type: "FieldValueNotSupported",
+    field,
+    message: `Unsupported value: ${show(value)}${supported.length > 0 ? `: supported values: ${[...supported].sort().map(quote).join(", ")}` : ""}`,
+  });
 
 /** The same where upstream lists what it supports in an order of its own. */
-export const notListed = (field: string, value: unknown, listed: readonly string[]): FieldError => ({
-  type: "FieldValueNotSupported",
-  field,
-  message: `Unsupported value: ${show(value)}: supported values: ${listed.map(quote).join(", ")}`,
-});
+export const notListed = (field: string, value: unknown, listed: readonly string[]): FieldError =>
+  made({
+    type: "FieldValueNotSupported",
+    field,
+    message: `Unsupported value: ${show(value)}: supported values: ${listed.map(quote).join(", ")}`,
+  });
 
-export const duplicate = (field: string, value: unknown): FieldError => ({
-  type: "FieldValueDuplicate",
-  field,
-  message: `Duplicate value: ${show(value)}`,
-});
+export const duplicate = (field: string, value: unknown): FieldError =>
+  made({
+    type: "FieldValueDuplicate",
+    field,
+    message: `Duplicate value: ${show(value)}`,
+  });
 
-export const forbidden = (field: string, detail: string): FieldError => ({
-  type: "FieldValueForbidden",
-  field,
-  message: `Forbidden${suffix(detail)}`,
-});
+export const forbidden = (field: string, detail: string): FieldError =>
+  made({
+    type: "FieldValueForbidden",
+    field,
+    message: `Forbidden${suffix(detail)}`,
+  });
 
-export const tooLong = (field: string, maximum: number): FieldError => ({
-  type: "FieldValueTooLong",
-  field,
-  message: `Too long: may not be more than ${maximum} bytes`,
-});
+export const tooLong = (field: string, maximum: number): FieldError =>
+  made({
+    type: "FieldValueTooLong",
+    field,
+    message: `Too long: may not be more than ${maximum} bytes`,
+  });
 
-export const tooMany = (field: string, actual: number, maximum: number): FieldError => ({
-  type: "FieldValueTooMany",
-  field,
-  message: `Too many: ${actual}: must have at most ${maximum} items`,
-});
+export const tooMany = (field: string, actual: number, maximum: number): FieldError =>
+  made({
+    type: "FieldValueTooMany",
+    field,
+    message: `Too many: ${actual}: must have at most ${maximum} items`,
+  });
 
-export const notFoundField = (field: string, value: unknown): FieldError => ({
-  type: "FieldValueNotFound",
-  field,
-  message: `Not found: ${show(value)}`,
-});
+export const notFoundField = (field: string, value: unknown): FieldError =>
+  made({
+    type: "FieldValueNotFound",
+    field,
+    message: `Not found: ${show(value)}`,
+  });
 
-export const internalError = (field: string, detail: string): FieldError => ({
-  type: "InternalError",
-  field,
-  message: `Internal error${suffix(detail)}`,
-});
+export const internalError = (field: string, detail: string): FieldError =>
+  made({
+    type: "InternalError",
+    field,
+    message: `Internal error${suffix(detail)}`,
+  });
 
 function suffix(detail: string): string {
   return detail === "" ? "" : `: ${detail}`;

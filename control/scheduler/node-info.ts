@@ -1,5 +1,6 @@
 // One node of the scheduler's snapshot: its pods and their sums, kept up to date pod by pod.
 
+import { type HostPort, hostPortsOf } from "../../plugins/kit/host-ports.ts";
 import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
 import { amountsOf, podRequests, podWeight } from "../../plugins/kit/pod-requests.ts";
 import type { Amounts, NodeView } from "../../plugins/kit/scheduling.ts";
@@ -12,13 +13,7 @@ function change(amounts: Map<string, number>, by: Amounts, sign: 1 | -1): void {
   for (const [resource, amount] of by) amounts.set(resource, (amounts.get(resource) ?? 0) + sign * amount);
 }
 
-function hostPortsOf(pod: Pod): string[] {
-  return (pod.spec?.containers ?? []).flatMap((container) =>
-    (container.ports ?? [])
-      .filter((port) => port.hostPort)
-      .map((port) => `${port.protocol ?? "TCP"}/${port.hostIP || "0.0.0.0"}/${port.hostPort}`),
-  );
-}
+const portKey = ({ protocol, address, port }: HostPort): string => `${protocol}/${address}/${port}`;
 
 export class NodeInfo implements NodeView {
   readonly name: string;
@@ -85,7 +80,7 @@ export class NodeInfo implements NodeView {
   }
 
   get hostPorts(): ReadonlySet<string> {
-    this.#hostPorts ??= new Set(this.pods.flatMap(hostPortsOf));
+    this.#hostPorts ??= new Set(this.pods.flatMap(hostPortsOf).map(portKey));
     return this.#hostPorts;
   }
 

@@ -7,15 +7,10 @@ import { toFault } from "../../plugins/kit/fault.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import { resources } from "../../plugins/kit/objects/resources.ts";
 import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
-import { anyEvent, type NodeView, type QueueSortPlugin, type WakeEvent } from "../../plugins/kit/scheduling.ts";
+import { isTerminal } from "../../plugins/kit/pod-requests.ts";
+import type { NodeView, QueueSortPlugin } from "../../plugins/kit/scheduling.ts";
 import type { ControllerContext } from "../manager/contract.ts";
-import {
-  type AskOptions,
-  candidatesFromExtenders,
-  extenderPlugin,
-  filterByExtenders,
-  pointsFromExtenders,
-} from "./ask-extenders.ts";
+import { type AskOptions, candidatesFromExtenders, filterByExtenders, pointsFromExtenders } from "./ask-extenders.ts";
 import { chooseNode, type Decision, decide, enoughNodes, findFeasible } from "./decide.ts";
 import type { Extender } from "./extender.ts";
 import { describeFit, describePreemption, type FitError, Refusals } from "./fit-error.ts";
@@ -30,8 +25,9 @@ import {
   mayPreempt,
   type Preemption,
 } from "./preemption.ts";
-import { placementSteps, type Profile } from "./profile.ts";
+import type { Profile } from "./profile.ts";
 import { SchedulerMeters } from "./scheduler-meters.ts";
+import { retryEvents } from "./retry-events.ts";
 import { isGated, podKey, type QueuedPod, SchedulingQueue } from "./scheduling-queue.ts";
 import { Snapshot } from "./snapshot.ts";
 import { clusterListers, wakingResources } from "./wakes.ts";
@@ -236,7 +232,7 @@ export class Scheduler {
   ): Promise<void> {
     this.#count(entry, profile, "unschedulable");
     const { pod } = entry;
-    const wakesOn = wakesAfter(profile, fitError);
+    const wakesOn = retryEvents(profile, fitError);
     try {
       const planned = planPreemption();
       const plan = planned instanceof Promise ? await planned : planned;
@@ -372,7 +368,8 @@ export class Scheduler {
       const wasWaiting = !this.#snapshot.isAssumed(uid);
       this.#snapshot.setPod(pod);
       if (wasWaiting) this.#queue.remove(podKey(pod));
-      this.#queue.wake(type === "add" ? "Pod/Add" : "Pod/Update");
+      // A pod that ended holds nothing any more, as if it were gone.
+      this.#queue.wake(isTerminal(pod) ? "Pod/Delete" : type === "add" ? "Pod/Add" : "Pod/Update");
     } else if (pod.metadata.deletionTimestamp || pod.status?.phase === "Failed") {
       this.#queue.remove(podKey(pod));
     } else if (this.#profiles.has(pod.spec?.schedulerName ?? "")) {
@@ -381,17 +378,4 @@ export class Scheduler {
       if (isGated(pod)) this.#log.debug({ pod: podKey(pod) }, "pod is held by scheduling gates");
     }
   }
-}
-
-/** What could turn one of the noes into a yes. */
-function wakesAfter(profile: Profile, fitError: FitError): Set<WakeEvent> {
-  const wakesOn = new Set<WakeEvent>(
-    placementSteps(profile)
-      .filter(({ name }) => fitError.plugins.has(name))
-      .flatMap((plugin) => plugin.retryOn ?? [anyEvent]),
-  );
-  // Nobody can say what an extender waits for.
-  if (fitError.plugins.has(extenderPlugin)) wakesOn.add(anyEvent);
-  if (fitError.nodeCount === 0) wakesOn.add("Node/Add");
-  return wakesOn;
 }

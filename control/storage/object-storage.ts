@@ -10,6 +10,7 @@ import { asBuffer, encodeObject } from "./encoding.ts";
 import { Entry } from "./entry.ts";
 import { localKey, type StorageRef, storageKey } from "./keys.ts";
 import { LatestEntry } from "./latest-entry.ts";
+import { mustBeDurable } from "./lease-renewal.ts";
 import type { WatchCache } from "./watch-cache.ts";
 
 /** What an update decides on seeing the current state: the next one, nothing to do, or that the object goes away. */
@@ -108,7 +109,7 @@ export class ObjectStorage {
       const result =
         this.#claims && (claims.length > 0 || beside)
           ? await this.#claims.write({ key, expect, value, ...(beside ? { beside } : {}) }, claims, call)
-          : await this.#store.put(key, value, expect, call);
+          : await this.#store.put(key, value, expect, call, { durable: mustBeDurable(ref, before, object) });
       landed = result.ok;
       if (!result.ok) return { to: "object", ...result };
       if ("entry" in result) return result;
@@ -121,7 +122,9 @@ export class ObjectStorage {
 
   async #delete(ref: StorageRef, key: string, before: Entry, call: Call): Promise<DeleteOutcome> {
     const claims = this.#claims?.steps(ref, key, before, undefined) ?? [];
-    if (!this.#claims || claims.length === 0) return this.#store.delete(key, before.revision, call);
+    if (!this.#claims || claims.length === 0) {
+      return this.#store.delete(key, before.revision, call, { durable: mustBeDurable(ref, before, undefined) });
+    }
     return this.#claims.write({ key, expect: before.revision }, claims, call);
   }
 

@@ -214,12 +214,20 @@ export class WatchCache {
     } catch (error) {
       throw isFault(error, "expired") ? tooOld(error) : error;
     }
-    return kept.flatMap((event) => (event.revision <= until ? (this.#recalled(id, event) ?? []) : []));
+    return kept.flatMap((event) => {
+      if (event.revision > until) return [];
+      const recalled = this.#recalled(id, event);
+      // Such as one encrypted with a key that was dropped since. Without its event a watcher would keep what is gone; it must list anew.
+      if (!recalled) throw tooOld();
+      return [recalled];
+    });
   }
 
   #recalled(id: string, event: StoreEvent): CacheEvent | undefined {
     const previous = event.previous && this.#entryOf(id, event.previous);
     const { revision } = event;
+    // Whether it entered or left what is selected cannot be told without the state before.
+    if (event.previous && !previous) return undefined;
     if (event.type === "delete")
       return previous && { type: "DELETED", revision, entry: previous.deletedAt(revision), previous };
     const entry = this.#entryOf(id, event.entry);

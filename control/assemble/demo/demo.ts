@@ -63,7 +63,9 @@ async function show(demo: Show, call: Call): Promise<void> {
   print(`pods     ${names.join(", ")}: ready`);
   const [first = ""] = names;
   const address = `http://web.${demoNamespace}.svc.${demo.clusterDomain}`;
-  const answers = await said(demo, first, ["sh", "-c", `for i in 1 2 3 4 5 6; do wget -qO- ${address}; done`], call);
+  // A Service leads to its pods a moment after they are ready: the first answer is waited for.
+  const script = `for i in $(seq 60); do wget -qO /dev/null ${address} && break; sleep 0.5; done; for i in 1 2 3 4 5 6; do wget -qO- ${address}; done`;
+  const answers = await said(demo, first, ["sh", "-c", script], call);
   const distinct = new Set(answers.trim().split("\n"));
   print(`service  ${address} answered from ${distinct.size} pods: ${[...distinct].join(", ")}`);
   const path = `/api/v1/namespaces/${demoNamespace}/pods/${first}/log?limitBytes=200`;

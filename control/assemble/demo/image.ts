@@ -22,6 +22,7 @@ const applets = [
   "mkdir",
   "nslookup",
   "ps",
+  "seq",
   "sh",
   "sleep",
   "wget",

@@ -6,16 +6,30 @@ import { resources } from "../../../plugins/kit/objects/resources.ts";
 import type { Lease, Node } from "../../../plugins/kit/objects/types.ts";
 import type { CertificateAndKey } from "../../../plugins/kit/x509.ts";
 import { judge, requesterOf } from "../../auth/certificates/approval.ts";
-import { type CertificateSigningRequest, isOurs, requestIn, signRequest } from "../../auth/certificates/signing.ts";
+import type { ReservedNames } from "../../auth/certificates/reserved-names.ts";
+import {
+  type CertificateSigningRequest,
+  isOurs,
+  nodeNameIn,
+  requestIn,
+  signRequest,
+} from "../../auth/certificates/signing.ts";
+import { useToken } from "../../auth/join/token-use.ts";
 import type { ControllerContext, ControllerFactory } from "../../manager/contract.ts";
 
 type Condition = NonNullable<NonNullable<CertificateSigningRequest["status"]>["conditions"]>[number];
 
 const hour = 3_600_000;
 const lookAgainMs = 10_000;
+const afterConflictMs = 100;
 const ref = resources.certificatesigningrequests;
 
-export function certificateController(ca: CertificateAndKey): ControllerFactory {
+export interface SignerSettings {
+  readonly ca: CertificateAndKey;
+  readonly reserved: ReservedNames;
+}
+
+export function certificateController(signer: SignerSettings): ControllerFactory {
   return (context) => {
     const requests = context.informers.for<CertificateSigningRequest>(ref);
     return {
@@ -36,7 +50,7 @@ export function certificateController(ca: CertificateAndKey): ControllerFactory 
         const csr = requests.get("", name);
         if (!csr) return undefined;
         try {
-          return await step(csr, ca, context, call);
+          return await step(csr, signer, context, call);
         } catch (error) {
           // Somebody else moved it on: that change wakes us again.
           if (isFault(error, "conflict", "not-found")) return undefined;
@@ -52,7 +66,7 @@ const has = (csr: CertificateSigningRequest, type: string) =>
 
 async function step(
   csr: CertificateSigningRequest,
-  ca: CertificateAndKey,
+  signer: SignerSettings,
   context: ControllerContext,
   call: Call,
 ): Promise<number | undefined> {
@@ -67,20 +81,25 @@ async function step(
   }
   if (isDone) return lifetime - age + 1000;
   if (has(csr, "Approved")) {
-    await sign(csr, ca, context, call);
+    await sign(csr, signer, context, call);
     return undefined;
   }
-  return approve(csr, context, call);
+  return approve(csr, signer, context, call);
 }
 
 async function approve(
   csr: CertificateSigningRequest,
+  { reserved }: SignerSettings,
   context: ControllerContext,
   call: Call,
 ): Promise<number | undefined> {
   const { informers, clock, client } = context;
-  const judgement = judge(csr, requestIn(csr), {
-    node: (name) => informers.for<Node>(resources.nodes).get("", name),
+  const nodes = informers.for<Node>(resources.nodes);
+  const wanted = requestIn(csr);
+  const judgement = judge(csr, wanted, {
+    node: (name) => nodes.get("", name),
+    nodes: () => nodes.list(),
+    reserved,
     lastRenewal: (name) => renewalOf(informers.for<Lease>(resources.leases).get("kube-node-lease", name)),
     now: clock.now(),
   });
@@ -88,18 +107,23 @@ async function approve(
     case "not-mine":
       return 24 * hour;
     case "wait":
-      return lookAgainMs;
+      // What has waited long is looked at seldom: a node may make any number of requests that are never approved.
+      return Math.max(lookAgainMs, (clock.now() - Date.parse(csr.metadata.creationTimestamp ?? "")) / 2);
     case "deny":
-      await condition(
-        csr,
-        "approval",
-        { type: "Denied", reason: judgement.reason, message: judgement.message },
-        context,
-        call,
-      );
-      return undefined;
-    case "approve-if-may":
+      return deny(csr, judgement, context, call);
+    case "approve-if-may": {
       if (!(await may(client, csr, judgement.subresource, call))) return 24 * hour;
+      const { tokenId } = judgement;
+      if (!tokenId) break;
+      try {
+        const use = { tokenId, nodeName: nodeNameIn(wanted), publicKey: wanted.publicKey };
+        const message = await useToken(use, client, call);
+        if (message) return deny(csr, { reason: "TokenUsed", message }, context, call);
+      } catch (error) {
+        if (!isFault(error, "conflict")) throw error;
+        return afterConflictMs;
+      }
+    }
   }
   await condition(
     csr,
@@ -109,6 +133,15 @@ async function approve(
     call,
   );
   return undefined;
+}
+
+async function deny(
+  csr: CertificateSigningRequest,
+  { reason, message }: { reason: string; message: string },
+  context: ControllerContext,
+  call: Call,
+): Promise<undefined> {
+  await condition(csr, "approval", { type: "Denied", reason, message }, context, call);
 }
 
 const renewalOf = (lease: Lease | undefined): number | undefined => {
@@ -136,14 +169,14 @@ async function may(
 
 async function sign(
   csr: CertificateSigningRequest,
-  ca: CertificateAndKey,
+  { ca, reserved }: SignerSettings,
   context: ControllerContext,
   call: Call,
 ): Promise<void> {
   if (!isOurs(csr.spec.signerName)) return;
   let certificate: string;
   try {
-    certificate = signRequest(ca, csr, context.clock);
+    certificate = signRequest(ca, csr, reserved, context.clock);
   } catch (error) {
     const { message }: Fault = toFault(error, "the request");
     return condition(csr, "status", { type: "Failed", reason: "SignerValidationFailure", message }, context, call);

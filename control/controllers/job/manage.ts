@@ -4,7 +4,7 @@ import type { Pod } from "../../../plugins/kit/objects/types.ts";
 import { deletionOrder } from "../pods/deletion-order.ts";
 import { finishedAt, msToWait, recentFailures } from "./backoff.ts";
 import { nextIndexes, parseIndexes } from "./indexes.ts";
-import { failuresOfIndex, ignoredOf, indexOf, isIndexed, type Job, type JobStatus } from "./objects.ts";
+import { failuresOfIndex, ignoredOf, indexOf, isIndexed, isTracked, type Job, type JobStatus } from "./objects.ts";
 import { matchFailure } from "./policy.ts";
 import { hasFailed, hasSucceeded, isActivePod, isTerminating, totals } from "./tally.ts";
 
@@ -39,7 +39,9 @@ export function planPods(job: Job, status: JobStatus, pods: readonly Pod[], now:
     : { keep: pods.filter(isActivePod), surplus: [] };
   const wanted = wantedActive(job, status, keep.length);
   if (keep.length > wanted) {
-    const order = deletionOrder(keep, () => 0, now);
+    // One that lost its finalizer was about to be removed when the controller stopped: it would not be counted any more.
+    const byRank = deletionOrder(keep, () => 0, now);
+    const order = [...byRank.filter((pod) => !isTracked(pod)), ...byRank.filter(isTracked)];
     return { remove: [...surplus, ...order.slice(0, keep.length - wanted)], create: [] };
   }
   const leaving = job.spec.podReplacementPolicy === "Failed" ? pods.filter(isTerminating).length : 0;

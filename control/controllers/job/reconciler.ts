@@ -27,6 +27,9 @@ import { jobPod } from "./pod.ts";
 import { isActivePod, isTerminating, trackingStep } from "./tally.ts";
 import { judge, msUntilDeadline, type Verdict } from "./verdict.ts";
 
+/** The key of no job, under which tracked pods of a namespace that belong to no job are released. */
+const orphansOf = (namespace: string) => `${namespace}/`;
+
 export const jobController: ControllerFactory = (context) => {
   const { client, informers, clock, events } = context;
   const jobs = informers.for<Job>(resources.jobs);
@@ -36,16 +39,17 @@ export const jobController: ControllerFactory = (context) => {
   const keysOf = (pod: Pod): string[] => {
     const namespace = pod.metadata.namespace ?? "";
     const reference = controllerOf(pod);
-    if (reference) return reference.kind === "Job" ? [`${namespace}/${reference.name}`] : [];
-    const label = pod.metadata.labels?.["batch.kubernetes.io/job-name"];
-    if (isTracked(pod) && label) return [`${namespace}/${label}`];
-    return jobs
-      .list(namespace)
-      .filter((job) => labelSelectorOf(job.spec.selector).matches(pod.metadata.labels))
-      .map(keyOf);
+    if (reference?.kind === "Job") return [`${namespace}/${reference.name}`];
+    const adopters = reference ? [] : adoptersOf(pod).map(keyOf);
+    return adopters.length === 0 && isTracked(pod) ? [orphansOf(namespace)] : adopters;
   };
 
-  async function release(some: readonly Pod[], call: Call): Promise<void> {
+  const adoptersOf = (pod: Pod): Job[] =>
+    jobs
+      .list(pod.metadata.namespace ?? "")
+      .filter((job) => labelSelectorOf(job.spec.selector).matches(pod.metadata.labels));
+
+  async function removeFinalizers(some: readonly Pod[], call: Call): Promise<void> {
     const results = await Promise.allSettled(
       some.filter(isTracked).map(async (pod) => {
         const { namespace = "", name = "", uid } = pod.metadata;
@@ -61,23 +65,29 @@ export const jobController: ControllerFactory = (context) => {
     if (failed) throw failed.reason;
   }
 
-  /** Pods that a job left behind when it went: nobody will count them any more. */
-  function leftBehind(namespace: string, name: string): Pod[] {
+  /** Tracked pods whose job is gone, or that belong to no job: nobody will count them. */
+  function orphans(namespace: string, name: string): Pod[] {
     return pods.list(namespace).filter((pod) => {
       if (!isTracked(pod)) return false;
       const owner = controllerOf(pod);
-      if (owner)
-        return owner.kind === "Job" && owner.name === name && jobs.get(namespace, name)?.metadata.uid !== owner.uid;
-      return pod.metadata.labels?.["batch.kubernetes.io/job-name"] === name && !jobs.get(namespace, name);
+      if (owner?.kind === "Job") return owner.name === name && jobs.get(namespace, name)?.metadata.uid !== owner.uid;
+      return owner !== undefined || adoptersOf(pod).length === 0;
     });
   }
 
-  async function removePods(job: Job, some: readonly Pod[], call: Call): Promise<void> {
+  /** The pods keep their finalizers and are counted when they end. */
+  async function deletePods(job: Job, some: readonly Pod[], call: Call): Promise<void> {
     const results = await Promise.allSettled(
       some.map((pod) => control.delete({ object: job, type: jobType }, pod, call)),
     );
     const failed = results.find((result) => result.status === "rejected");
     if (failed) throw failed.reason;
+  }
+
+  /** The pods lose their finalizers first, so that they are never counted as failed. */
+  async function removePods(job: Job, some: readonly Pod[], call: Call): Promise<void> {
+    await removeFinalizers(some, call);
+    await deletePods(job, some, call);
   }
 
   function started(job: Job, status: JobStatus): JobStatus {
@@ -141,7 +151,9 @@ export const jobController: ControllerFactory = (context) => {
     let status = verdict && job.spec.suspend ? begun(job, step.status, mine) : started(job, step.status);
     let waitMs: number | undefined;
     let failure: unknown;
-    if (verdict || job.spec.suspend) {
+    if (verdict) {
+      await deletePods(job, mine.filter(isActivePod), call);
+    } else if (job.spec.suspend) {
       await removePods(job, mine.filter(isActivePod), call);
     } else {
       const plan = planPods(job, status, mine, clock.now());
@@ -161,7 +173,7 @@ export const jobController: ControllerFactory = (context) => {
       status = concluded(job, status, verdict, isQuiet);
     }
     if (!(await writeStatus(client, resources.jobs, job, status, call))) return undefined;
-    await release(step.release, call);
+    await removeFinalizers(step.release, call);
     if (failure) throw failure;
     const waits = [waitMs, msUntilDeadline(job, status, clock.now())].filter((wait) => wait !== undefined);
     return waits.length > 0 ? Math.max(1, Math.min(...waits)) : undefined;
@@ -180,20 +192,20 @@ export const jobController: ControllerFactory = (context) => {
     async reconcile(key, call) {
       const { namespace, name } = splitKey(key);
       const job = jobs.get(namespace, name);
-      await release(leftBehind(namespace, name), call);
+      await removeFinalizers(orphans(namespace, name), call);
       if (!job || (job.spec.managedBy ?? managedHere) !== managedHere) return undefined;
       const selector = labelSelectorOf(job.spec.selector);
       const mine = await claim(
         pods.list(namespace),
-        { client, resource: resources.pods, owner: job, ownerType: jobType, selector },
+        { client, resource: resources.pods, owner: job, ownerType: jobType, selector, finalizer: trackingFinalizer },
         call,
       );
       if (isFinished(job)) {
-        await release(mine, call);
+        await removeFinalizers(mine, call);
         return undefined;
       }
       if (job.metadata.deletionTimestamp) {
-        await release(
+        await removeFinalizers(
           mine.filter((pod) => !isActivePod(pod)),
           call,
         );

@@ -20,8 +20,12 @@ const uncountedAtOnce = 500;
 
 export const hasSucceeded = (pod: Pod) => pod.status?.phase === "Succeeded";
 
-/** A pod on its way out counts as failed at once, unless replacements wait for its end. */
+/**
+ * A pod on its way out counts as failed at once, unless replacements wait for its end. One that the controller removed itself (job
+ * suspended, parallelism lowered, surplus of an index) has lost its finalizer before, and never counts.
+ */
 export function hasFailed(job: Job, pod: Pod): boolean {
+  if (!isTracked(pod) && pod.metadata.deletionTimestamp !== undefined) return false;
   if (pod.status?.phase === "Failed") return true;
   if (job.spec.podReplacementPolicy === "Failed" || hasSucceeded(pod)) return false;
   return pod.metadata.deletionTimestamp !== undefined;

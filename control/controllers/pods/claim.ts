@@ -18,6 +18,8 @@ export interface ClaimOptions {
   readonly owner: Claimed;
   readonly ownerType: { apiVersion: string; kind: string };
   readonly selector: LabelSelectorMatcher;
+  /** Held on every object of the controller: added when it is adopted, removed when it is released. */
+  readonly finalizer?: string;
   /** Asked once before the first adoption, straight from the API server: is the owner still there and not being deleted? */
   readonly mayAdopt?: (call: Call) => Promise<boolean>;
 }
@@ -47,13 +49,17 @@ export async function claim<T extends Claimed>(
 
 /** The answer is false when somebody else was quicker. */
 async function adopt(object: Claimed, options: ClaimOptions, call: Call): Promise<boolean> {
-  const reference = controllerReference(options.owner, options.ownerType);
-  return patch(object, { ownerReferences: [reference], uid: object.metadata.uid }, options, call);
+  const { owner, ownerType, finalizer } = options;
+  const ownerReferences = [controllerReference(owner, ownerType)];
+  const { uid } = object.metadata;
+  return patch(object, { uid, ownerReferences, ...(finalizer ? { finalizers: [finalizer] } : {}) }, options, call);
 }
 
 async function release(object: Claimed, options: ClaimOptions, call: Call): Promise<void> {
-  const reference = { $patch: "delete", uid: options.owner.metadata.uid };
-  await patch(object, { ownerReferences: [reference], uid: object.metadata.uid }, options, call);
+  const { owner, finalizer } = options;
+  const ownerReferences = [{ $patch: "delete", uid: owner.metadata.uid }];
+  const removed = finalizer ? { "$deleteFromPrimitiveList/finalizers": [finalizer] } : {};
+  await patch(object, { uid: object.metadata.uid, ownerReferences, ...removed }, options, call);
 }
 
 async function patch(

@@ -42,6 +42,7 @@ function definition(plural: string, kind: string, isMutating: boolean): Resource
     kind,
     namespaced: false,
     categories: ["api-extensions"],
+    needsResourceVersion: true,
     hasGeneration: true,
     columns: [nameColumn, column("Webhooks", "How many webhooks it has.", "integer"), ageColumn],
     cells: (object, now) => [

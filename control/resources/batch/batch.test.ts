@@ -148,6 +148,7 @@ const schedules: [text: string, problem: string | undefined][] = [
   ["1-2-3 * * * *", "too many hyphens: 1-2-3"],
   ["1/2/3 * * * *", "too many slashes: 1/2/3"],
   ["@never", "unrecognized descriptor: @never"],
+  ["constructor", "expected exactly 5 fields, found 1: [constructor]"],
 ];
 
 t.test("cronProblem() says what is wrong with a schedule", async (t) => {

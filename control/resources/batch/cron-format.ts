@@ -67,7 +67,9 @@ export function parseCron(text: string): CronFields | { readonly everyMs: number
   }
   if (schedule.startsWith("@") && !Object.hasOwn(words, schedule))
     return { problem: `unrecognized descriptor: ${schedule}` };
-  const said = (words[schedule] ?? schedule).split(/\s+/).filter((field) => field !== "");
+  const said = (schedule.startsWith("@") ? (words[schedule] ?? "") : schedule)
+    .split(/\s+/)
+    .filter((field) => field !== "");
   if (said.length !== fields.length)
     return { problem: `expected exactly 5 fields, found ${said.length}: [${said.join(" ")}]` };
   const read: CronField[] = [];

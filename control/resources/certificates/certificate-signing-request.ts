@@ -22,6 +22,8 @@ const specOf = (object: KubeObject) => (object.spec ?? {}) as RequestSpec;
 const statusOf = (object: KubeObject) => (object.status ?? {}) as RequestStatus;
 const conditionsOf = (object: KubeObject) => statusOf(object).conditions ?? [];
 
+const legacySigner = "kubernetes.io/legacy-unknown";
+
 const knownUsages = [
   "any",
   "cert sign",
@@ -96,7 +98,7 @@ export const certificateSigningRequests: ResourceDefinition = {
   prepareUpdate(object, previous) {
     object.spec = previous.spec;
   },
-  validate(object) {
+  validate(object, previous) {
     const spec = specOf(object);
     const errors: FieldErrors = [];
     const pem = Buffer.from(spec.request ?? "", "base64").toString("latin1");
@@ -104,6 +106,10 @@ export const certificateSigningRequests: ResourceDefinition = {
     else if (!pem.includes("-----BEGIN CERTIFICATE REQUEST-----"))
       errors.push(invalid("spec.request", spec.request, "PEM block type must be CERTIFICATE REQUEST"));
     if (!spec.signerName) errors.push(required("spec.signerName"));
+    else if (spec.signerName === legacySigner && (!previous || specOf(previous).signerName !== legacySigner))
+      errors.push(
+        invalid("spec.signerName", spec.signerName, "the legacy signerName is not allowed via this API version"),
+      );
     else if (!/^[^/]+\/.+$/.test(spec.signerName))
       errors.push(
         invalid(

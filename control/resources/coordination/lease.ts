@@ -11,6 +11,7 @@ export const leases: ResourceDefinition = {
   group: "coordination.k8s.io",
   version: "v1",
   plural: "leases",
+  needsResourceVersion: true,
   singular: "lease",
   kind: "Lease",
   namespaced: true,

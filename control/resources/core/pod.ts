@@ -75,9 +75,15 @@ export const pods: ResourceDefinition = {
     return previous ? validatePodUpdate(pod, asPod(previous)) : validatePodCreate(pod);
   },
   prepareStatus(object, previous) {
-    const known = asPod(previous).status?.qosClass;
-    if (known && !asPod(object).status?.qosClass)
-      object.status = { ...(object.status as object | undefined), qosClass: known };
+    const before = (asPod(previous).status ?? {}) as Readonly<Record<string, unknown>>;
+    const next = (object.status ?? {}) as Readonly<Record<string, unknown>>;
+    const kept = keptInStatus.filter((field) => before[field] && (next[field] ?? "") === "");
+    if (kept.length > 0)
+      object.status = { ...next, ...Object.fromEntries(kept.map((field) => [field, before[field]])) };
+    const { podIP, podIPs = [] } = asPod(object).status ?? {};
+    // The two say the same; where they do not, the older field holds.
+    if (podIP && podIPs[0]?.ip !== podIP) object.status = { ...(object.status as object), podIPs: [{ ip: podIP }] };
+    else if (!podIP && podIPs[0]?.ip) object.status = { ...(object.status as object), podIP: podIPs[0].ip };
   },
   validateStatus: (object, previous) => validatePodStatus(asPod(object), asPod(previous)),
   graceSeconds(object, asked) {
@@ -115,6 +121,14 @@ export const pods: ResourceDefinition = {
     },
   },
 };
+
+/** Others than the kubelet wrote these; a client that does not know them does not clear them. */
+const keptInStatus = [
+  "qosClass",
+  "resourceClaimStatuses",
+  "extendedResourceClaimStatus",
+  "nodeAllocatableResourceClaimStatuses",
+];
 
 const appArmorPrefix = "container.apparmor.security.beta.kubernetes.io/";
 

@@ -4,17 +4,22 @@ import type { Pod, PodStatus } from "../../../plugins/kit/objects/types.ts";
 import { validateIp } from "../addresses.ts";
 import { duplicate, type FieldErrors, forbidden, invalid } from "../field-error.ts";
 import { dnsSubdomain, qualifiedName } from "../names.ts";
+import { validatePodAnnotationUpdate } from "../pod-spec/validate-update.ts";
 
-export function validatePodStatus({ spec, status = {} }: Pod, previous: Pod): FieldErrors {
-  const errors: FieldErrors = [];
+export function validatePodStatus(pod: Pod, previous: Pod): FieldErrors {
+  const { spec, status = {} } = pod;
+  const errors: FieldErrors = validatePodAnnotationUpdate(pod, previous);
   // The path and the capital are upstream's.
   (status.conditions ?? []).forEach(({ type }, index) => {
     for (const problem of qualifiedName(type))
       errors.push(invalid(`metadata.conditions[${index}].Type`, type, problem));
   });
   const { nominatedNodeName: nominated, qosClass } = status;
-  if (nominated && nominated !== previous.status?.nominatedNodeName)
+  if (nominated && nominated !== previous.status?.nominatedNodeName) {
     for (const problem of dnsSubdomain(nominated)) errors.push(invalid("status.nominatedNodeName", nominated, problem));
+    if (previous.spec?.nodeName)
+      errors.push(forbidden("status.nominatedNodeName", "may not be set on pods that are already bound to a node"));
+  }
   if (qosClass !== previous.status?.qosClass) errors.push(invalid("status.qosClass", qosClass, "field is immutable"));
   errors.push(...validateTransitions(status, previous));
   const claims = new Set((spec?.resourceClaims ?? []).map(({ name }) => name));

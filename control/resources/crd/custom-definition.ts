@@ -7,6 +7,7 @@ import { age, nameColumn } from "../print.ts";
 import { compareVersions } from "../version-order.ts";
 import { type Convert, conversionOf, fill, renamed } from "./conversion.ts";
 import { shapeOfCustom } from "./custom-shape.ts";
+import { validateEmbedded } from "./embedded.ts";
 import { parseJsonPath, readJsonPath } from "./json-path.ts";
 import { prune } from "./prune.ts";
 import { ratchet } from "./ratchet.ts";
@@ -38,8 +39,12 @@ export function customDefinition(
   const columns = version.additionalPrinterColumns?.length ? version.additionalPrinterColumns : [ageColumnDefinition];
   const ruleWarnings = new WeakMap<KubeObject, readonly string[]>();
   const check = (object: KubeObject, previous?: KubeObject): FieldErrors => {
-    const { kind: _kind, apiVersion: _apiVersion, metadata: _metadata, ...fields } = object;
-    const all = validateBySchema(fields, withoutObjectFields(schema));
+    const { kind: _kind, apiVersion: _apiVersion, metadata, ...fields } = object;
+    const all = [
+      ...validateNames(metadata, schema),
+      ...validateBySchema(fields, withoutObjectFields(schema)),
+      ...validateEmbedded(fields, schema),
+    ];
     const errors = previous ? ratchet(all, object, previous) : all;
     if (errors.length > 0 || !rules) return errors;
     const found = rules.check(schema, object, previous);
@@ -60,6 +65,7 @@ export function customDefinition(
       ? { verbs: ["delete", "deletecollection", "get", "list", "patch", "update", "watch"] as const }
       : {}),
     isCustom: true,
+    needsResourceVersion: true,
     hasGeneration: true,
     hasStatus: version.subresources?.status !== undefined,
     statusOnly: true,
@@ -94,6 +100,15 @@ function deprecationOf({ spec: { group, names, versions } }: Crd, deprecated: st
     .sort(compareVersions);
   const instead = better === undefined ? "" : `; use ${group}/${better} ${names.kind}`;
   return `${group}/${deprecated} ${names.kind} is deprecated${instead}`;
+}
+
+/** Of metadata a schema may say what names are taken. */
+function validateNames({ name, generateName }: KubeObject["metadata"], schema: StructuralSchema): FieldErrors {
+  const names = schema.properties?.["metadata"]?.properties ?? {};
+  return Object.entries({ generateName, name }).flatMap(([field, value]) => {
+    const below = names[field];
+    return below && value !== undefined ? validateBySchema(value, below, `metadata.${field}`) : [];
+  });
 }
 
 function withoutObjectFields(schema: StructuralSchema): StructuralSchema {

@@ -18,6 +18,7 @@ export const customResourceDefinitions: ResourceDefinition = {
   group: "apiextensions.k8s.io",
   version: "v1",
   plural: "customresourcedefinitions",
+  needsResourceVersion: true,
   singular: "customresourcedefinition",
   kind: "CustomResourceDefinition",
   namespaced: false,

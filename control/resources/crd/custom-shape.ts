@@ -8,18 +8,24 @@ const made = new WeakMap<StructuralSchema, Shape>();
 /** Metadata is the same for every kind, and a schema may say nothing of its lists. */
 const metadataLists = new Map<string, Shape>([
   ["finalizers", { is: "list", by: "set", item: leaf }],
-  ["ownerReferences", { is: "list", by: ["uid"], item: { is: "object", atomic: true, child: () => deduced } }],
+  ["ownerReferences", { is: "list", by: ["uid"], item: { ...deduced, atomic: true } }],
 ]);
 const metadata: ObjectShape = {
   is: "object",
   atomic: false,
   child: (name) => metadataLists.get(name) ?? deduced,
+  hasField: () => true,
 };
 
 export function shapeOfCustom(schema: StructuralSchema | undefined): Shape {
   const fields = shapeOfSchema(schema);
-  const child = fields.is === "object" ? fields.child : deduced.child;
-  return { is: "object", atomic: false, child: (name) => (name === "metadata" ? metadata : child(name)) };
+  const { child, hasField } = fields.is === "object" ? fields : deduced;
+  return {
+    is: "object",
+    atomic: false,
+    child: (name) => (name === "metadata" ? metadata : child(name)),
+    hasField: (name) => name === "metadata" || hasField(name),
+  };
 }
 
 function shapeOfSchema(schema: StructuralSchema | undefined): Shape {
@@ -42,6 +48,7 @@ function makeShape(schema: StructuralSchema): Shape {
       get item() {
         return shapeOfSchema(schema.items);
       },
+      keyDefault: (key) => schema.items?.properties?.[key]?.default,
     };
   }
   if (schema.type !== "object" && schema.type !== undefined) return leaf;
@@ -49,5 +56,6 @@ function makeShape(schema: StructuralSchema): Shape {
     is: "object",
     atomic: schema["x-kubernetes-map-type"] === "atomic",
     child: (name) => shapeOfSchema(propertyOf(schema, name)),
+    hasField: (name) => schema.properties !== undefined && Object.hasOwn(schema.properties, name),
   };
 }

@@ -37,7 +37,24 @@ export function validateSchema(schema: StructuralSchema, at: string, errors: Fie
   if (schema.type && schema.type !== "object")
     errors.push(invalid(`${at}.type`, schema.type, "must be object at the root"));
   if (schema.additionalProperties) errors.push(forbidden(`${at}.additionalProperties`, "must not be used at the root"));
+  const { metadata, ...others } = schema.properties ?? {};
+  for (const name of ["kind", "apiVersion"]) {
+    const type = others[name]?.type;
+    if (others[name] && type !== "string")
+      errors.push(invalid(`${at}.properties[${name}].type`, type ?? "", "must be string"));
+  }
+  if (metadata) validateMetadata(metadata, `${at}.properties[metadata]`, errors);
   visit(schema, at, "root", 0, errors);
+}
+
+/** Metadata is the same for all kinds; a schema may narrow the names only. */
+function validateMetadata({ properties = {}, ...schema }: StructuralSchema, at: string, errors: FieldErrors): void {
+  const { type: _type, default: _default, ...more } = schema;
+  const isNames = Object.keys(properties).every((name) => name === "name" || name === "generateName");
+  if (!isNames || Object.keys(more).length > 0)
+    errors.push(
+      forbidden(at, "must not specify anything other than name and generateName, but metadata is implicitly specified"),
+    );
 }
 
 function visit(schema: StructuralSchema, at: string, place: Place, depth: number, errors: FieldErrors): void {

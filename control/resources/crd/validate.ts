@@ -1,7 +1,15 @@
 // Checks a value against a structural schema, with the words that upstream's validator uses.
 
 import { deepEqual } from "../equal.ts";
-import { duplicate, type FieldError, type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
+import {
+  boundedErrors,
+  duplicate,
+  type FieldError,
+  type FieldErrors,
+  invalid,
+  notSupported,
+  required,
+} from "../field-error.ts";
 import { matchesFormat, matchesPattern } from "./formats.ts";
 import { childPath, isObject, propertyOf, type StructuralSchema } from "./structural-schema.ts";
 
@@ -158,7 +166,8 @@ function checkObject(
 }
 
 function checkCombinations(value: unknown, schema: StructuralSchema, path: string, errors: FieldErrors): void {
-  const passes = (one: StructuralSchema) => validateBySchema(value, one, path).length === 0;
+  // What a schema that need not hold finds is not among the errors of the object.
+  const passes = (one: StructuralSchema) => boundedErrors(() => validateBySchema(value, one, path)).length === 0;
   for (const one of schema.allOf ?? []) errors.push(...validateBySchema(value, one, path));
   const label = path === "" ? "<nil>" : path;
   if (schema.anyOf && !schema.anyOf.some(passes))

@@ -30,6 +30,8 @@ export const runtimeClasses: ResourceDefinition = {
   group: "node.k8s.io",
   version: "v1",
   plural: "runtimeclasses",
+  needsResourceVersion: true,
+  createsOnUpdate: true,
   singular: "runtimeclass",
   kind: "RuntimeClass",
   namespaced: false,

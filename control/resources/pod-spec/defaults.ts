@@ -18,11 +18,7 @@ export function defaultPodSpec(spec: PodSpec): void {
   setDefault(spec, "securityContext", {});
   mirrorServiceAccount(spec);
   for (const volume of spec.volumes ?? []) defaultVolume(volume);
-  for (const container of allContainers(spec)) {
-    defaultContainer(container);
-    if (spec.hostNetwork)
-      for (const port of container.ports ?? []) if (!port.hostPort) port.hostPort = port.containerPort;
-  }
+  for (const container of allContainers(spec)) defaultContainer(container);
 }
 
 /** The old field `serviceAccount` always says the same as the new one. */
@@ -111,10 +107,13 @@ function defaultVolume(volume: Volume): void {
   if (template) setDefault(template, "volumeMode", "Filesystem");
 }
 
-/** Of pods only: what is limited but not requested is requested in full; links to services are on. */
+/** Of pods only: what is limited but not requested is requested in full, links to services are on, ports of a host network are the host's. */
 export function defaultPod(spec: PodSpec): void {
   defaultPodSpec(spec);
   setDefault(spec, "enableServiceLinks", true);
+  if (spec.hostNetwork)
+    for (const container of allContainers(spec))
+      for (const port of container.ports ?? []) if (!port.hostPort) port.hostPort = port.containerPort;
   for (const container of [...(spec.initContainers ?? []), ...(spec.containers ?? [])]) {
     const limits = container.resources?.limits;
     if (!limits || !container.resources) continue;

@@ -36,17 +36,27 @@ function validatePodAnnotations(pod: Pod): FieldErrors {
   return errors;
 }
 
-function validateMirror(pod: Pod, previous: Pod): FieldErrors {
-  const [next, before] = [pod.metadata.annotations?.[mirror], previous.metadata.annotations?.[mirror]];
-  if (next === before) return [];
-  const what = before === undefined ? "add" : "remove or update";
-  return [forbidden(`${annotations}[${mirror}]`, `may not ${what} mirror pod annotation`)];
+const appArmorPrefix = "container.apparmor.security.beta.kubernetes.io/";
+
+/** Annotations that say what a pod is are the same for its whole life, whichever subresource is written. */
+export function validatePodAnnotationUpdate(pod: Pod, previous: Pod): FieldErrors {
+  const next = pod.metadata.annotations ?? {};
+  const before = previous.metadata.annotations ?? {};
+  const errors: FieldErrors = [];
+  for (const key of new Set([...Object.keys(before), ...Object.keys(next)])) {
+    if (next[key] === before[key]) continue;
+    const what = before[key] === undefined ? "add" : "remove or update";
+    const field = `${annotations}[${key}]`;
+    if (key.startsWith(appArmorPrefix)) errors.push(forbidden(field, `may not ${what} AppArmor annotations`));
+    if (key === mirror) errors.push(forbidden(field, `may not ${what} mirror pod annotation`));
+  }
+  return [...errors, ...validatePodAnnotations(pod)];
 }
 
 export function validatePodUpdate(pod: Pod, previous: Pod): FieldErrors {
   const next = pod.spec as PodSpec;
   const before = previous.spec as PodSpec;
-  const errors = [...validatePodAnnotations(pod), ...validateMirror(pod, previous)];
+  const errors = validatePodAnnotationUpdate(pod, previous);
   if (deepEqual(next, before)) return errors;
   errors.push(...validatePodSpec(next, "spec"), ...validatePodOnly(pod));
   for (const kind of ["containers", "initContainers"] as const)

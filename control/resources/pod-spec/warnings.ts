@@ -68,7 +68,7 @@ export function warnOfTemplate(template: Template | undefined, path = "spec.temp
   const told: string[] = [];
   for (const key of Object.keys(spec.nodeSelector ?? {}))
     if (successorOf(key)) told.push(`${at}.nodeSelector[${key}]: ${successorOf(key)}`);
-  told.push(...warnOfAffinity(spec, at));
+  add(told, warnOfAffinity(spec, at));
   (spec.topologySpreadConstraints ?? []).forEach(({ topologyKey, labelSelector }, index) => {
     const where = `${at}.topologySpreadConstraints[${index}]`;
     const said = successorOf(topologyKey);
@@ -84,11 +84,11 @@ export function warnOfTemplate(template: Template | undefined, path = "spec.temp
         told.push(`${where}.${source === "storageos" ? "storageOS" : source}: ${said}`);
     const claim = volume.ephemeral?.volumeClaimTemplate;
     if (claim)
-      told.push(...fractionalBytes(claim.spec?.resources, ["storage"], `${where}.ephemeral.volumeClaimTemplate.spec`));
+      add(told, fractionalBytes(claim.spec?.resources, ["storage"], `${where}.ephemeral.volumeClaimTemplate.spec`));
   });
-  told.push(...warnOfOverlaps(spec.volumes ?? []));
-  told.push(...repeated(spec.hostAliases, "ip", `${at}.hostAliases`));
-  told.push(...repeated(spec.imagePullSecrets, "name", `${at}.imagePullSecrets`));
+  add(told, warnOfOverlaps(spec.volumes ?? []));
+  add(told, repeated(spec.hostAliases, "ip", `${at}.hostAliases`));
+  add(told, repeated(spec.imagePullSecrets, "name", `${at}.imagePullSecrets`));
   (spec.imagePullSecrets ?? []).forEach(({ name }, index) => {
     if (!name) told.push(`${at}.imagePullSecrets[${index}].name: invalid empty name ""`);
   });
@@ -104,15 +104,20 @@ export function warnOfTemplate(template: Template | undefined, path = "spec.temp
       told.push(
         `${annotation(`${appArmor}${container.name}`)}: deprecated since v1.30; use the "appArmorProfile" field instead`,
       );
-    told.push(...fractionalBytes(container.resources, ["memory", "ephemeral-storage"], where));
-    told.push(...warnOfHidden(container, where));
+    add(told, fractionalBytes(container.resources, ["memory", "ephemeral-storage"], where));
+    add(told, warnOfHidden(container, where));
   }
-  told.push(...warnOfPorts(containers));
+  add(told, warnOfPorts(containers));
   if ((spec.terminationGracePeriodSeconds ?? 0) < 0)
     told.push(
       `${at}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`,
     );
   return told;
+}
+
+/** One at a time: there may be more than a call takes arguments. */
+function add(told: string[], more: readonly string[]): void {
+  for (const one of more) told.push(one);
 }
 
 interface Placed {

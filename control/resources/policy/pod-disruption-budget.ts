@@ -22,6 +22,7 @@ export const podDisruptionBudgets: ResourceDefinition = {
   group: "policy",
   version: "v1",
   plural: "poddisruptionbudgets",
+  needsResourceVersion: true,
   singular: "poddisruptionbudget",
   kind: "PodDisruptionBudget",
   namespaced: true,
