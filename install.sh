@@ -1,10 +1,12 @@
 #!/bin/sh
 # Installs Skiff on this box as a systemd service: looks first, then says each thing it does. POSIX sh; running it again brings
-# the program up to date and changes nothing else.
+# the program up to date and changes nothing else. A power cut at any line leaves the old program or the new one; run it again.
 #
-#   ./install.sh [up|server|agent] [--set key=value]… [--dry-run] [--no-start] [--force]
+#   ./install.sh [up|server|agent] [--set key=value]… [--from folder] [--public-key file] [--dry-run] [--no-start] [--force]
 #
-# --set puts a setting into /etc/skiff/config.yaml when that is written; DESTDIR puts everything below another root.
+# --set puts a setting into /etc/skiff/config.yaml when that is written; --from installs an archive unpacked elsewhere, so that an
+# installed install.sh checks a new release; --public-key is the key that the release must be signed with, kept as
+# /etc/skiff/release.pub for the releases to come; DESTDIR puts everything below another root.
 set -eu
 umask 022
 
@@ -22,6 +24,7 @@ dry=
 start=yes
 force=
 settings=
+key=
 while [ $# -gt 0 ]; do
   case $1 in
     up | server | agent) mode=$1 ;;
@@ -32,7 +35,11 @@ while [ $# -gt 0 ]; do
 " ;;
     --set=*) settings="$settings${1#--set=}
 " ;;
-    -h | --help) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --from) [ $# -gt 1 ] || fail "--from needs a folder"; shift; source=$(cd "$1" && pwd -P) ;;
+    --from=*) source=$(cd "${1#--from=}" && pwd -P) ;;
+    --public-key) [ $# -gt 1 ] || fail "--public-key needs a file"; shift; key=$1 ;;
+    --public-key=*) key=${1#--public-key=} ;;
+    -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) printf 'install: "%s" is neither up, server, agent nor a known flag\n' "$1" >&2; exit 2 ;;
   esac
   shift
@@ -45,6 +52,7 @@ program=$root/opt/skiff
 config=$root/etc/skiff/config.yaml
 unit=$root/etc/systemd/system/skiff.service
 link=$root/usr/local/bin/skiff
+installed_key=$root/etc/skiff/release.pub
 
 # ---- look, change nothing ----------------------------------------------------------------------------------------------
 
@@ -69,6 +77,53 @@ look_at_port() { # setting, default
   port=$(printf '%s\n' "$port" | tail -n 1)
   port=${port:-$2}
   ! port_taken "$port" || problem "port $port is taken" "see who has it: ss -ltnp sport = :$port; or $([ -e "$config" ] && echo "set $1 in $config" || echo "--set $1=<other>")"
+}
+
+is_signed() { # folder
+  openssl pkeyutl -verify -pubin -inkey "$key" -rawin -in "$1/SHA256SUMS" -sigfile "$1/SHA256SUMS.sig" >/dev/null 2>&1
+}
+
+# Nothing of a release is run or copied before this: every file as SHA256SUMS says, and SHA256SUMS signed where a key is known.
+check_release() {
+  [ -n "$key" ] || [ ! -e "$installed_key" ] || key=$installed_key
+  sums=$source/SHA256SUMS
+  checked=
+  if [ ! -e "$sums" ]; then
+    [ -z "$key" ] || fail "this is no release archive (it has no SHA256SUMS), and only releases signed with $key are installed" "unpack a signed release, or remove $installed_key"
+    say "not a release archive: its files are not checked"
+    return
+  fi
+  checked=$(sha256sum <"$sums")
+  if [ -n "$key" ]; then
+    [ -r "$key" ] || fail "the public key $key cannot be read"
+    command -v openssl >/dev/null 2>&1 || fail "there is no openssl to check the signature with" "apt-get install openssl"
+    [ -e "$sums.sig" ] || fail "this release is not signed, and only those signed with $key are installed" "get the signed release, or remove $installed_key"
+    is_signed "$source" ||
+      fail "the signature of this release is not that of $key: it was changed, or made by somebody else" "download it again from where you trust it"
+    say "the release is signed with $key"
+  elif [ -e "$sums.sig" ]; then
+    say "the release is signed, but no public key is known to check that with (--public-key)"
+  else
+    say "the release is not signed: only its checksums are checked"
+  fi
+  # What was installed from here before has left its image archives behind.
+  partly=
+  [ "$source" != "$(cd "$program" 2>/dev/null && pwd -P)" ] || partly=--ignore-missing
+  (cd "$source" && sha256sum -c --quiet --strict $partly SHA256SUMS) >&2 || fail "the files of this release are not those of its SHA256SUMS: the download is damaged or was changed" "download and unpack it again"
+}
+
+# The copy is root's alone; what it was copied from may have been changed since it was checked, or have more in it.
+check_copy() {
+  [ -e "$fresh/SHA256SUMS" ] || [ -n "$checked" ] || return 0
+  [ "$checked" = "$(sha256sum <"$fresh/SHA256SUMS")" ] || fail "$source was changed while it was installed"
+  [ -z "$key" ] || is_signed "$fresh" || fail "$source was changed while it was installed"
+  strange=$(cd "$fresh" && find . ! -type d ! -type f | head -n 3)
+  [ -z "$strange" ] || fail "this release has links or devices in it, which releases do not have: $strange" "download and unpack it again"
+  cut -c67- "$fresh/SHA256SUMS" | LC_ALL=C sort >"$fresh.listed"
+  strange=$(cd "$fresh" && find . -type f ! -path ./SHA256SUMS ! -path ./SHA256SUMS.sig | cut -c3- | LC_ALL=C sort | LC_ALL=C comm -23 - "$fresh.listed" | head -n 3)
+  rm "$fresh.listed"
+  [ -z "$strange" ] || fail "this release has files that are not in its SHA256SUMS: $strange" "download and unpack it again"
+  (cd "$fresh" && sha256sum -c --quiet --strict --ignore-missing SHA256SUMS) >&2 || fail "$source was changed while it was installed"
 }
 
 look() {
@@ -128,12 +183,28 @@ copy_packages() {
   cksum <"$source/package-lock.json" >"$fresh/node_modules/.skiff-run"
 }
 
-# A second folder first, so that an interrupted copy leaves the old program whole.
+# On the disk, not only in memory: a file whose name survives a power cut must have its content too.
+settle() { # a path on the file system meant
+  sync -f "$1" 2>/dev/null || sync
+}
+
+# Exchanges two names in one step (renameat2 with RENAME_EXCHANGE): at no moment is there no program. coreutils has it since 9.5;
+# before that perl does it, which every Debian has.
+exchange() { # two paths on one file system
+  mv --exchange -T "$1" "$2" 2>/dev/null && return
+  # shellcheck disable=SC2016
+  perl -e 'my %call = (x86_64 => 316, aarch64 => 276); my $call = $call{$ARGV[2]} or exit 1; exit(syscall($call, -100, $ARGV[0], -100, $ARGV[1], 2) == 0 ? 0 : 1)' "$1" "$2" "$(uname -m)" 2>/dev/null
+}
+
+# A second folder first, so that an interrupted copy leaves the old program whole. After the exchange it holds the old one.
 copy_program() {
   fresh=$program.new
-  rm -rf "$fresh"
+  # Left by an installation that was cut off where names cannot be exchanged.
+  [ -e "$program" ] || [ ! -e "$program.old" ] || mv -T "$program.old" "$program"
+  rm -rf "$fresh" "$fresh.listed"
   mkdir -p "$fresh"
-  for part in skiff skiff.ts install.sh package.json package-lock.json deno.json LICENSE README.md docs agent control cri cni plugins dist runtime packages sbom.cdx.json .generated; do
+  chmod 700 "$fresh"
+  for part in skiff skiff.ts install.sh package.json package-lock.json deno.json LICENSE README.md docs agent control cri cni plugins dist runtime packages sbom.cdx.json SHA256SUMS SHA256SUMS.sig .generated; do
     [ ! -e "$source/$part" ] || cp -a "$source/$part" "$fresh/$part"
   done
   # Neither archives made from this checkout nor pieces of earlier bundles and pages: the stamp beside them names its own.
@@ -142,11 +213,28 @@ copy_program() {
   done
   [ ! -d "$source/node_modules" ] || copy_packages
   [ "$(id -u)" != 0 ] || chown -R 0:0 "$fresh"
-  chmod -R go-w "$fresh"
-  rm -rf "$program.old"
-  [ ! -e "$program" ] || mv "$program" "$program.old"
-  mv "$fresh" "$program"
-  rm -rf "$program.old"
+  chmod -R go-w,a-s "$fresh"
+  check_copy
+  chmod 755 "$fresh"
+  settle "$fresh"
+  if [ ! -e "$program" ]; then
+    mv -T "$fresh" "$program"
+  elif ! exchange "$fresh" "$program"; then
+    say "  (names cannot be exchanged here: if the power is cut right now, run this again)"
+    rm -rf "$program.old"
+    mv -T "$program" "$program.old"
+    mv -T "$fresh" "$program"
+  fi
+  settle "$program"
+  rm -rf "$fresh" "$program.old"
+}
+
+keep_key() {
+  mkdir -p "$(dirname "$installed_key")"
+  cp "$key" "$installed_key.new"
+  chmod 644 "$installed_key.new"
+  settle "$installed_key.new"
+  mv "$installed_key.new" "$installed_key"
 }
 
 write_config() {
@@ -166,6 +254,7 @@ write_config() {
       done
     } >"$config.new"
   )
+  settle "$config.new"
   mv "$config.new" "$config"
 }
 
@@ -210,20 +299,28 @@ UMask=0022
 WantedBy=multi-user.target
 UNIT
   chmod 644 "$unit.new"
+  settle "$unit.new"
   mv "$unit.new" "$unit"
 }
 
 # Those of a release archive; the program imports what it finds there.
 copy_images() {
   mkdir -p "$1"
-  cp "$source"/images/* "$1/"
+  for image in "$source"/images/*; do
+    # Under another name until it is whole: the running program imports what it finds.
+    cp "$image" "$1/.${image##*/}.new"
+    mv "$1/.${image##*/}.new" "$1/${image##*/}"
+  done
 }
 
 make_link() {
   mkdir -p "$(dirname "$link")"
-  ln -sfn /opt/skiff/skiff "$link"
+  # Another name first: ln -f would remove the old link before it makes the new one.
+  ln -sfn /opt/skiff/skiff "$link.new"
+  mv -fT "$link.new" "$link"
 }
 
+check_release
 look
 [ -z "$dry" ] || say "dry run: nothing is changed"
 # A release archive brings all but Debian's packages; a checkout fetches the rest once.
@@ -233,6 +330,7 @@ if [ "$source" = "$(cd "$program" 2>/dev/null && pwd -P)" ]; then
 else
   act "copying the program to $program" copy_program
 fi
+if [ -n "$key" ] && [ "$key" != "$installed_key" ]; then act "keeping the public key of releases in $installed_key" keep_key; fi
 if [ -e "$config" ]; then
   say "keeping the settings in $config"
   [ -z "$settings" ] || say "  (--set was not used: edit the file instead)"

@@ -3,7 +3,8 @@
 import type { Arch } from "./contents.ts";
 import { withPrivateApt } from "./private-apt.ts";
 
-const wanted = ["runc", "conmon", "iproute2", "nftables"];
+/** busybox is for `skiff demo`. */
+const wanted = ["runc", "conmon", "iproute2", "nftables", "busybox-static"];
 export const debianArch: Record<Arch, string> = { x64: "amd64", arm64: "arm64" };
 /** Of these priorities is what every Debian system has. */
 const isEverywhere = /^Priority: (required|important)$/m;

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { type Arch, arches, fillRelease, sha256 } from "./contents.ts";
+import { readSigningKey, signFile } from "./sign.ts";
 
 const project = join(import.meta.dirname, "..");
 const { values } = parseArgs({
@@ -14,8 +15,11 @@ const { values } = parseArgs({
     images: { type: "string", multiple: true, default: [] },
     packages: { type: "boolean", default: false },
     out: { type: "string", default: join(project, "dist/release") },
+    sign: { type: "string" },
   },
 });
+const signingKey = values.sign === undefined ? undefined : readSigningKey(values.sign);
+if (!signingKey) console.log("no --sign key.pem: the archives will not be signed");
 const unknown = values.arch.find((arch) => !arches.includes(arch as Arch));
 if (unknown) throw new Error(`--arch is one of ${arches.join(", ")}, not ${unknown}`);
 const out = resolve(values.out);
@@ -36,6 +40,7 @@ try {
       cache: join(project, ".cache/release"),
       folder,
     });
+    if (signingKey) signFile(join(folder, "SHA256SUMS"), signingKey);
     const archive = join(out, `${name}.tar.gz`);
     console.log(`${name}: packing ${megabytes(sizeOf(folder))}`);
     execFileSync("tar", ["-C", scratch, "--owner=0", "--group=0", "--sort=name", "-czf", archive, name]);
@@ -50,6 +55,9 @@ writeFileSync(
   join(out, "SHA256SUMS"),
   archives.map((file) => `${sha256(join(out, file))}  ${basename(file)}\n`).join(""),
 );
+// One of an earlier run would not fit.
+rmSync(join(out, "SHA256SUMS.sig"), { force: true });
+if (signingKey) signFile(join(out, "SHA256SUMS"), signingKey);
 
 function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(1)} MB`;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # `npm run release`: archives that install with no network at all, in dist/release.
-#   npm run release -- [--arch x64|arm64]… [--images file]… [--packages] [--out folder]
+#   npm run release -- [--arch x64|arm64]… [--images file]… [--packages] [--out folder] [--sign key.pem]
 set -eu
 cd "$(dirname "$0")/.."
 ./skiff setup run
