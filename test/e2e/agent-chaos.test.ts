@@ -1,8 +1,13 @@
 // The agent killed at 30 random moments of pods' lives, on a real containerd: several pods of different kinds are always on their way up or
 // down, and an agent is started again each time. No container is restarted, nothing is left behind.
 
+import { spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import t from "tap";
+import { openCgroupFiles } from "../../agent/resources/cgroup-files.ts";
 import { withoutContainerd } from "../harness/containerd.ts";
 import { busyboxImageName as image } from "../harness/images.ts";
 import { RoughNode } from "../harness/rough-node.ts";
@@ -152,6 +157,46 @@ t.test(`the agent killed at ${kills} random moments of pods' lives`, { skip, tim
   t.comment(`${count} pods lived and went`);
   await node.nothingLeft();
 });
+
+t.test(
+  "processes left in a pod's cgroup are killed, of a pod that stops and of one found at start",
+  {
+    skip,
+    timeout: 600_000,
+  },
+  async (t) => {
+    const node = await RoughNode.open(t);
+    const files = openCgroupFiles();
+    const hierarchy = files.version === 2 ? "" : "pids";
+    /** As runc leaves it when containerd forgets a container between create and start. */
+    const orphanIn = (pod: string) => {
+      files.make(`${pod}/lost`);
+      const orphan = spawn("sleep", ["1000"], { stdio: "ignore" });
+      t.teardown(() => orphan.kill("SIGKILL"));
+      writeFileSync(join("/sys/fs/cgroup", hierarchy, pod, "lost/cgroup.procs"), String(orphan.pid));
+      return once(orphan, "exit");
+    };
+    const earlier = orphanIn(`/${node.cgroupRoot}/kubepods/besteffort/podof-an-earlier-agent`);
+    node.startAgent();
+    t.same(await earlier, [null, "SIGKILL"], "of a pod that this agent never knew");
+
+    await node.create("plain", { containers: [{ name: "main", image, command: patient }] });
+    await node.ready("plain");
+    const uid = (await node.get("plain"))?.metadata.uid;
+    const later = orphanIn(`/${node.cgroupRoot}/kubepods/besteffort/pod${uid}`);
+    await node.remove("plain");
+    await node.gone("plain");
+    t.same(await later, [null, "SIGKILL"], "of a pod that stopped");
+    await node.becomes("the events", async () => {
+      const { body } = await node.api.ask("GET", "/api/v1/events");
+      const of = (body as { items: { reason: string; involvedObject: { kind: string } }[] }).items.flatMap((event) =>
+        event.reason === "KilledOrphanedProcesses" ? [event.involvedObject.kind] : [],
+      );
+      return of.includes("Pod") && of.includes("Node");
+    });
+    await node.nothingLeft();
+  },
+);
 
 function isOverOf(pod: { status?: { phase?: string } } | undefined): boolean {
   return pod?.status?.phase === "Succeeded" || pod?.status?.phase === "Failed";

@@ -30,9 +30,13 @@ const pages = ["quick-start-pc.md", "quick-start-raspberry-pi.md", "air-gapped.m
 
 /** What a page says for the reader's machine and release, in the words of this one. */
 function here(text: string): string {
-  return text
-    .replaceAll(/skiff-\d+\.\d+\.\d+-linux-(x64|arm64)/g, release)
-    .replaceAll(/--arch (x64|arm64)/g, `--arch ${process.arch}`);
+  return (
+    text
+      .replaceAll(/skiff-\d+\.\d+\.\d+-linux-(x64|arm64)/g, release)
+      .replaceAll(/--arch (x64|arm64)/g, `--arch ${process.arch}`)
+      // The cluster that is joined here is one of ours, which says where its DNS is.
+      .replaceAll("cluster-dns=10.96.0.10", "cluster-dns=10.43.0.10")
+  );
 }
 
 t.test("every page that has blocks to run is in the list", async (t) => {
@@ -131,7 +135,7 @@ t.test("the pages' blocks run on a fresh system", { timeout: 1_200_000 }, async 
       } finally {
         for (const leave of far.leave.toReversed()) await leave();
       }
-      if (isGuest) await shell(box, "skiff uninstall");
+      if (isGuest) await shell(box, "skiff uninstall --yes");
       await t.rejects(box.run("pgrep", "-f", "skiff.js"), "nothing is left running");
     });
     if (!t.passing()) return;
@@ -163,7 +167,10 @@ const runners: Record<string, Runner> = {
     if (note === "on-a-second-box") return onSecondBox(t, box, text, line, far);
     if (note === "with-a-kubelet") return withKubelet(t, far.second ?? box, text, line);
     if (note === "the-last-request") {
-      const last = await shell(box, "kubectl get csr --sort-by=.metadata.creationTimestamp -o name | tail -n 1");
+      const last = await shell(
+        box,
+        "kubectl get csr --field-selector=spec.signerName=kubernetes.io/kubelet-serving --sort-by=.metadata.creationTimestamp -o name | tail -n 1",
+      );
       await shell(box, text.replace(/node-csr-\w+/, last.trim().split("/").at(-1) ?? ""));
       return void t.pass(`line ${line}`);
     }
@@ -248,7 +255,7 @@ async function onSecondBox(t: Test, box: BootedBox, text: string, line: number, 
   const isReady = async () => (await shell(box, "kubectl get nodes")).match(new RegExp(`^${name} +Ready `, "m"));
   await until(`${name} to be ready`, isReady, 120_000);
   t.pass(`line ${line}: the second box is a node`);
-  await shell(second, "skiff uninstall");
+  await shell(second, "skiff uninstall --yes");
 }
 
 /** The runtime's own command is run, until it listens; who comes to it is tested where there is one. */
@@ -297,7 +304,7 @@ async function untilReady(other: OtherMachine, script: string): Promise<void> {
 /** Ends what runs there, and takes away what it made. */
 async function endHere(other: OtherMachine, checkout: string): Promise<void> {
   await other.run("pkill -TERM -f 'skiff[.]js up'; while pgrep -f 'skiff[.]js up'; do sleep 0.2; done");
-  await other.run(`cd ${checkout} && ./skiff uninstall`);
+  await other.run(`cd ${checkout} && ./skiff uninstall --yes`);
 }
 
 /** With a Pi's boot file, and a reboot that only says so: this box is started by other means. */

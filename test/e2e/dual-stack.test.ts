@@ -61,10 +61,7 @@ t.test("two nodes of both families", { skip: noNetworkReason(), timeout: 600_000
   t.teardown(() => router.close());
   writeNetSetting("ipv4/ip_forward", "1");
   writeNetSetting("ipv6/conf/all/forwarding", "1");
-  const nodes = new NamespacedNodes(t, dir, {
-    "cluster-cidr": "10.42.0.0/16,fd42::/56",
-    "cluster-dns": "10.43.0.10,fd43::a",
-  });
+  const nodes = new NamespacedNodes(t, dir, {});
 
   const startNode = async (number: number, command: readonly string[]) => {
     const netns = testNetns(t);
@@ -85,7 +82,12 @@ t.test("two nodes of both families", { skip: noNetworkReason(), timeout: 600_000
     return { netns, dataDir };
   };
 
-  const first = await startNode(1, ["up", "--https-port=6443", "--service-cidr=10.43.0.0/16,fd43::/112"]);
+  const first = await startNode(1, [
+    "up",
+    "--https-port=6443",
+    "--cluster-cidr=10.52.0.0/16,fd52::/56",
+    "--service-cidr=10.53.0.0/16,fd53::/112",
+  ]);
   const inFirst = (command: string, ...args: string[]) => inNetns(first.netns, () => run(command, args));
   const skiff = join(root, "skiff");
   const { stdout: token } = await inFirst(skiff, "token", "create", "--data-dir", first.dataDir);
@@ -109,10 +111,10 @@ t.test("two nodes of both families", { skip: noNetworkReason(), timeout: 600_000
   const list = async (kind: string, name: string, path: string) =>
     (await kubectl("get", kind, name, "-o", `jsonpath={${path}}`)).split(" ");
   const [, six = ""] = await list("pod", "web-2", ".status.podIPs[*].ip");
-  t.match(six, /^fd42::?/, "a pod has an address of each family");
-  t.match(await list("node", "node-2", ".spec.podCIDRs[*]"), [/^10\.42\./, /^fd42:/]);
+  t.match(six, /^fd52::?/, "a pod has an address of each family");
+  t.match(await list("node", "node-2", ".spec.podCIDRs[*]"), [/^10\.52\./, /^fd52:/]);
   const [, serviceSix = ""] = await list("service", "web", ".spec.clusterIPs[*]");
-  t.match(serviceSix, /^fd43::/, "and so has a service");
+  t.match(serviceSix, /^fd53::/, "and so has a service");
 
   for (const [node, other] of [
     [1, 2],
@@ -134,5 +136,5 @@ t.test("two nodes of both families", { skip: noNetworkReason(), timeout: 600_000
     );
     t.same([...new Set(names.slice(22))].sort(), ["web-1", "web-2"], `by name from node-${node}`);
   }
-  t.match(await said("names", 2, "nslookup -type=AAAA web.default.svc.cluster.local fd43::a"), serviceSix);
+  t.match(await said("names", 2, "nslookup -type=AAAA web.default.svc.cluster.local fd53::a"), serviceSix);
 });

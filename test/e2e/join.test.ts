@@ -65,8 +65,6 @@ t.test("skiff agent joins a skiff server", async (t) => {
     // Nothing listens at the first: joining and everything after it must go on with the next.
     "--server=https://127.0.0.1:1",
     `--server=${url}`,
-    `--cluster-cidr=${server.clusterCidr}`,
-    `--cluster-dns=${server.clusterDns}`,
   ];
   agent = await startSkiff({ command: "agent", dataDir, flags: [...flags, `--token=${token}`] });
   const spec = {

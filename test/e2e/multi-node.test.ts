@@ -94,7 +94,7 @@ t.test("three nodes", { skip: noNetworkReason(), timeout: 600_000 }, async (t) =
     await between.host.setLink(index, { up: true });
     await between.host.addAddress(index, parsePrefix(`${router}/24`));
   }
-  const nodes = new NamespacedNodes(t, dir, { "cluster-cidr": "10.42.0.0/16", "cluster-dns": "10.43.0.10" });
+  const nodes = new NamespacedNodes(t, dir, {});
 
   const startNode = async (number: number, address: string, command: readonly string[]) => {
     const netns = testNetns(t);
@@ -110,7 +110,14 @@ t.test("three nodes", { skip: noNetworkReason(), timeout: 600_000 }, async (t) =
     return { netns, space, dataDir };
   };
 
-  const first = await startNode(1, "192.0.2.1", ["up", "--https-port=6443", "--tls-san=192.0.2.1"]);
+  const first = await startNode(1, "192.0.2.1", [
+    "up",
+    "--https-port=6443",
+    "--tls-san=192.0.2.1",
+    // Not the defaults: the others learn them.
+    "--cluster-cidr=10.52.0.0/16",
+    "--service-cidr=10.53.0.0/16",
+  ]);
   const kubeconfig = join(dir, "kubeconfig");
   writeFileSync(
     kubeconfig,
@@ -119,12 +126,14 @@ t.test("three nodes", { skip: noNetworkReason(), timeout: 600_000 }, async (t) =
       "server: https://192.0.2.1:6443",
     ),
   );
-  const { stdout: token } = await inNetns(first.netns, () =>
-    run(join(root, "skiff"), ["token", "create", "--data-dir", first.dataDir]),
-  );
-  const joining = ["agent", "--server=https://192.0.2.1:6443", `--token=${token.trim()}`];
-  await startNode(2, "192.0.2.2", joining);
-  const third = await startNode(3, "198.51.100.3", joining);
+  const joining = async () => {
+    const { stdout: token } = await inNetns(first.netns, () =>
+      run(join(root, "skiff"), ["token", "create", "--data-dir", first.dataDir]),
+    );
+    return ["agent", "--server=https://192.0.2.1:6443", `--token=${token.trim()}`];
+  };
+  await startNode(2, "192.0.2.2", await joining());
+  const third = await startNode(3, "198.51.100.3", await joining());
 
   await t.test("each node tells load balancers on kube-proxy's port that it serves", async (t) => {
     for (const address of ["192.0.2.1", "192.0.2.2", "198.51.100.3"])

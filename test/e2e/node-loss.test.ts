@@ -2,12 +2,14 @@
 // no longer wanted.
 
 import { execFile } from "node:child_process";
-import { randomInt } from "node:crypto";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import t from "tap";
+import { openKernel } from "../../cni/net/kernel.ts";
+import { parsePrefix } from "../../plugins/kit/net/address.ts";
+import { noNetworkReason, playHost, testNetns } from "../harness/network.ts";
 import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
 import { type RunningSkiff, startSkiff } from "../harness/skiff.ts";
 import { until } from "../harness/until.ts";
@@ -15,6 +17,8 @@ import { until } from "../harness/until.ts";
 const run = promisify(execFile);
 const launcher = join(import.meta.dirname, "../../skiff");
 const patience = "--timeout=120s";
+
+type Test = Parameters<typeof testNetns>[0];
 
 interface Pods {
   readonly items: {
@@ -58,7 +62,29 @@ const deployment = {
   },
 };
 
-t.test("pods of a node that is lost run again elsewhere", { timeout: 400_000 }, async (t) => {
+/** Two nodes of a cluster have the same networks, so they cannot be on one host: the second has a namespace, and a wire to the first. */
+async function secondHost(t: Test): Promise<string> {
+  const kernel = openKernel();
+  const netns = testNetns(t);
+  const space = kernel.enter(netns);
+  await kernel.host.createVeth({ name: "wire", peer: { name: "eth0", space } });
+  const near = await kernel.host.getLink("wire");
+  const far = await space.getLink("eth0");
+  await kernel.host.addAddress(near.index, parsePrefix(`${hosts.a}/24`));
+  await space.addAddress(far.index, parsePrefix(`${hosts.b}/24`));
+  await kernel.host.setLink(near.index, { up: true });
+  for (const { index } of [await space.getLink("lo"), far]) await space.setLink(index, { up: true });
+  space.close();
+  kernel.close();
+  return netns;
+}
+
+const hosts = { a: "192.0.2.1", b: "192.0.2.2" };
+
+const skip = noNetworkReason();
+t.test("pods of a node that is lost run again elsewhere", { skip, timeout: 400_000 }, async (t) => {
+  await playHost();
+  const netns = await secondHost(t);
   const server = await startSkiff({ command: "server", flags: ["--node-monitor-grace-period=16s"] });
   const agents: RunningSkiff[] = [];
   t.teardown(async () => {
@@ -68,29 +94,23 @@ t.test("pods of a node that is lost run again elsewhere", { timeout: 400_000 }, 
     await server.stop();
     for (const one of [...agents, server]) one.remove();
   });
-  const token = (await run(launcher, ["token", "create", "--data-dir", server.dataDir])).stdout.trim();
+  const newToken = async () => (await run(launcher, ["token", "create", "--data-dir", server.dataDir])).stdout.trim();
   const tag = server.nodeName;
   const archive = await imageArchive(busyboxImage());
-  // Two nodes on one box cannot share networks. The pods use the box's own, so the second one's need not be the cluster's.
-  const own = `10.${randomInt(44, 64)}`;
-  const networks: Record<string, { cidr: string; dns: string }> = {
-    a: { cidr: server.clusterCidr, dns: server.clusterDns },
-    b: { cidr: `${own}.0.0/17`, dns: `${own}.128.10` },
-  };
-  const start = (dataDir: string, name: string) =>
+  const start = async (dataDir: string, name: "a" | "b") =>
     startSkiff({
       command: "agent",
       dataDir,
+      ...(name === "b" ? { netns } : {}),
       flags: [
         "--runtime=native",
-        `--server=https://127.0.0.1:${server.ports.https}`,
-        `--token=${token}`,
-        `--cluster-cidr=${networks[name]?.cidr}`,
-        `--cluster-dns=${networks[name]?.dns}`,
+        `--server=https://${hosts.a}:${server.ports.https}`,
+        `--token=${await newToken()}`,
+        `--node-ip=${hosts[name]}`,
         `--node-name=${tag}-${name}`,
       ],
     });
-  for (const name of ["a", "b"]) {
+  for (const name of ["a", "b"] as const) {
     const dataDir = mkdtempSync(join(tmpdir(), `skiff-loss-${name}-`));
     mkdirSync(join(dataDir, "images"));
     writeFileSync(join(dataDir, "images", "busybox.tar"), archive);

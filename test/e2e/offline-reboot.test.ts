@@ -61,7 +61,7 @@ t.setTimeout(300_000);
 const skip = noNetworkReason() || withoutNative();
 t.test("a node rebooted with no server in reach runs its pods as before", { skip, timeout: 300_000 }, async (t) => {
   let server: RunningSkiff | undefined = await startSkiff({ command: "server" });
-  const { dataDir: serverDir, ports, clusterCidr, clusterDns } = server;
+  const { dataDir: serverDir, ports } = server;
   const dataDir = mkdtempSync(join(tmpdir(), "skiff-agent-"));
   const told = mkdtempSync(join(tmpdir(), "skiff-told-"));
   let agent: RunningSkiff | undefined;
@@ -74,7 +74,8 @@ t.test("a node rebooted with no server in reach runs its pods as before", { skip
   writeFileSync(join(dataDir, "images", "busybox.tar"), await imageArchive(busyboxImage()));
   const token = (await run(launcher, ["token", "create", "--data-dir", serverDir])).stdout.trim();
   const url = `https://127.0.0.1:${ports.https}`;
-  const flags = ["--runtime=native", `--server=${url}`, `--cluster-cidr=${clusterCidr}`, `--cluster-dns=${clusterDns}`];
+  // The cluster's networks are learned the first time, and remembered when the server is away.
+  const flags = ["--runtime=native", `--server=${url}`];
   agent = await startSkiff({ command: "agent", dataDir, flags: [...flags, `--token=${token}`] });
   const { nodeName } = agent;
   await server.apply(...objects(nodeName, told));
@@ -115,11 +116,7 @@ t.test("a node rebooted with no server in reach runs its pods as before", { skip
   server = await startSkiff({
     command: "server",
     dataDir: serverDir,
-    flags: [
-      `--https-port=${ports.https}`,
-      `--service-cidr=${clusterDns.replace(/\.10$/, ".0")}/17`,
-      `--cluster-cidr=${clusterCidr}`,
-    ],
+    flags: [`--https-port=${ports.https}`],
   });
   const kubectl = server.kubectl;
   const restarts = () =>

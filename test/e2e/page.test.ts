@@ -144,9 +144,9 @@ t.test("the page", { skip, timeout: 600_000 }, async (t) => {
   const shot = (page: Page, name: string, fullPage = true) =>
     page.screenshot({ path: join(artifacts, `page-${name}.png`), fullPage });
   const address = `http://127.0.0.1:${port}/`;
-  const args = ["ui", `--data-dir=${dataDir}`, `--ui-port=${port}`];
+  const args = ["ui", `--data-dir=${dataDir}`];
   const { stdout } = await promisify(execFile)(join(root, "skiff"), args, { cwd: root });
-  t.match(stdout, /^http:\/\/127\.0\.0\.1:\d+\/#token=\S+\n$/);
+  t.match(stdout, new RegExp(`^http://127\\.0\\.0\\.1:${port}/#token=\\S+\\n$`));
   const link = stdout.trim();
   const toMain = async (page: Page) => {
     await page
@@ -156,8 +156,26 @@ t.test("the page", { skip, timeout: 600_000 }, async (t) => {
     await page.getByRole("heading", { name: "default/web/main" }).waitFor();
   };
 
-  await t.test("anyone on the machine sees the node, and neither logs nor the cluster", async (t) => {
+  await t.test("without a token it shows nothing, and says when a token is not valid", async (t) => {
     const page = await open(address);
+    await page.getByText("The node and its pods need a token").waitFor();
+    t.equal(await page.getByRole("alert").count(), 0);
+    for (const path of ["state", "metrics", "api/v2.1/ps/", "cluster", "containerLogs/default/web/main"])
+      t.equal((await fetch(`${address}${path}`)).status, 401, path);
+    t.equal((await fetch(`${address}state`, { method: "POST" })).status, 404, "nothing is changed from here");
+    await page.getByLabel(/token/).fill("nonsense");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").getByText("This token is not valid").waitFor();
+    t.equal(await page.getByText(skiff.nodeName).count(), 0, "a wrong token shows nothing");
+    await page.getByLabel(/token/).fill(decodeURIComponent(link.slice(link.indexOf("#token=") + "#token=".length)));
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: skiff.nodeName }).waitFor();
+    t.pass("the right one does");
+    await page.context().close();
+  });
+
+  await t.test("the node is shown with plots that move", async (t) => {
+    const page = await open(link);
     await page.getByRole("heading", { name: skiff.nodeName }).waitFor();
     const pointsOf = () => page.locator(".plot").first().getAttribute("data-points");
     const before = Number(await pointsOf());
@@ -168,17 +186,6 @@ t.test("the page", { skip, timeout: 600_000 }, async (t) => {
     t.pass("plots move");
     t.equal(await page.locator(".plot canvas").count(), 4, "CPU, memory, network and disk");
     await shot(page, "node");
-    await toMain(page);
-    await page.getByText("Logs and terminals need a token").waitFor();
-    await page.getByRole("link", { name: "Cluster" }).click();
-    await page.getByText("The cluster's nodes and workloads need a token").waitFor();
-    t.equal((await fetch(`${address}containerLogs/default/web/main`)).status, 401);
-    t.equal((await fetch(`${address}cluster`)).status, 401);
-    t.equal((await fetch(`${address}state`, { method: "POST" })).status, 404, "nothing is changed from here");
-    await page.getByLabel(/token/).fill("nonsense");
-    await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByText("The cluster's nodes and workloads need a token").waitFor();
-    t.equal(await page.getByRole("table").count(), 0, "a wrong token shows nothing");
     await page.context().close();
   });
 
@@ -222,7 +229,7 @@ t.test("the page", { skip, timeout: 600_000 }, async (t) => {
   });
 
   await t.test("a pod shows its probes and events", async (t) => {
-    const page = await open(address);
+    const page = await open(link);
     await page.getByRole("link", { name: "default/ill" }).click();
     await page.getByLabel("Probes").getByText("no-luck").waitFor();
     await page.getByLabel("Probes").getByText("failed").waitFor();
@@ -241,10 +248,24 @@ t.test("the page", { skip, timeout: 600_000 }, async (t) => {
     const page = await open(link);
     const row = page.getByRole("row", { name: /default\/unlucky CrashLoopBackOff/ });
     await row.getByText("waiting CrashLoopBackOff").waitFor();
+    await page.getByRole("row", { name: /default\/web/ }).waitFor();
+    const order = await page.locator("td.name a").allInnerTexts();
+    t.ok(order.indexOf("default/unlucky") < order.indexOf("default/web"), "failing pods first");
+    await page.route("**/state*", (route) => route.abort());
+    await page.getByText("does not answer").waitFor();
+    t.equal(await page.getByText("healthy").count(), 0, "a node that is lost is not healthy");
+    await page.unroute("**/state*");
+    await page.getByText("healthy").waitFor();
     await row.getByRole("link", { name: "main" }).click();
     await page.getByLabel("before the restart").check();
     await page.locator("pre.log").getByText("last-words").waitFor();
     t.pass("in kubectl's words, with the log of the container before");
+    const end = page.getByLabel("Last end");
+    await end.getByText("exited with code 1").waitFor();
+    await end.getByText("last-words").waitFor();
+    await page.getByRole("button", { name: "Terminal" }).click();
+    await page.getByText("A terminal needs a running container").waitFor();
+    t.equal(await page.getByLabel(/token/).count(), 0, "a stopped container does not ask to sign in");
     await shot(page, "unlucky");
     await page.context().close();
   });
@@ -260,7 +281,7 @@ t.test("the page", { skip, timeout: 600_000 }, async (t) => {
     );
     const metadata = { name: "big" };
     await skiff.apply({ apiVersion: "v1", kind: "Pod", metadata, spec: { containers: [{ name: "main", image }] } });
-    const page = await open(address);
+    const page = await open(link);
     const row = page.getByRole("row", { name: /default\/big Pulling/ });
     await row.getByText("pulling its image: 2.0 MiB of 4.0 MiB").waitFor();
     await row.getByRole("link", { name: "default/big" }).click();

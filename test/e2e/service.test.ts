@@ -168,7 +168,7 @@ t.test("the service in a booted systemd", { timeout: 700_000 }, async (t) => {
 
   if (!t.passing()) return;
   await t.test("skiff uninstall leaves the box as it was", async (t) => {
-    const said = await box.run("skiff", "uninstall");
+    const said = await box.run("skiff", "uninstall", "--yes");
     t.match(said, /removing pod default\/keep/);
     await leavesNothing(t, box, before);
   });

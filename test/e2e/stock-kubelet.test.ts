@@ -179,7 +179,7 @@ async function startNode(
     await close();
   }
 
-  /** Kubernetes' own control plane signs it when somebody approves; a Skiff server does that itself. */
+  /** Somebody approves it: always where Kubernetes' own control plane signs, and here because server and node share an address. */
   async function hasCertificate(): Promise<boolean> {
     const requests = await ask("get", "csr", "-o", "jsonpath={range .items[*]}{.metadata.name} {.status}{'\\n'}{end}");
     const pending = requests.split("\n").filter((line) => /^\S+ (\{\})?$/.test(line));

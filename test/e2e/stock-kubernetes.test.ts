@@ -34,6 +34,7 @@ t.test(
         "--node-name=pi",
         "--runtime=native",
         `--cluster-cidr=${stock.clusterCidr}`,
+        `--cluster-dns=${stock.clusterCidr.replace(/\.0\.0\/17$/, ".128.10")}`,
         ...(ip ? [`--node-ip=${ip}`] : []),
       ],
     });

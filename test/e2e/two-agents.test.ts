@@ -65,10 +65,12 @@ t.test("two agents on one host", { skip: noNetworkReason(), timeout: 600_000 }, 
     const dataDir = mkdtempSync(join(tmpdir(), "skiff-second-"));
     t.teardown(() => rmSync(dataDir, { recursive: true, force: true }));
     const other = first.clusterCidr.replace(/^10\./, "172.");
-    for (const [name, cidr, dns] of [
-      ["same networks", first.clusterCidr, first.clusterDns],
-      ["part of the pods' network", first.clusterCidr.replace("/17", "/24"), "10.43.0.10"],
-      ["same DNS address", other, first.clusterDns],
+    const services = first.clusterDns.replace(/10$/, "0/17");
+    for (const [name, cidr, serviceCidr] of [
+      ["same networks", first.clusterCidr, services],
+      ["part of the pods' network", first.clusterCidr.replace("/17", "/24"), "10.63.0.0/17"],
+      ["same services, so the same DNS address", other, services],
+      ["other DNS address, but part of the services", other, services.replace("0/17", "128/25")],
     ] as const) {
       const flags = {
         "data-dir": dataDir,
@@ -80,8 +82,7 @@ t.test("two agents on one host", { skip: noNetworkReason(), timeout: 600_000 }, 
         "proxy-metrics-port": 0,
         "ui-port": 0,
         "cluster-cidr": cidr,
-        "service-cidr": "10.63.0.0/17",
-        "cluster-dns": dns,
+        "service-cidr": serviceCidr,
         runtime: "native",
         "stop-pods-on-exit": true,
       };
@@ -103,6 +104,7 @@ t.test("two agents on one host", { skip: noNetworkReason(), timeout: 600_000 }, 
     }
     await run(launcher, [
       "uninstall",
+      "--yes",
       "--this-instance-only",
       `--data-dir=${dataDir}`,
       `--cluster-cidr=${first.clusterCidr}`,

@@ -55,11 +55,10 @@ async function comeAndGo(t: Test, runtimeFlag: string): Promise<void> {
   await skiff.stop();
   const { stdout } = await promisify(execFile)(join(project, "skiff"), [
     "uninstall",
+    "--yes",
     `--data-dir=${dataDir}`,
     "--this-instance-only",
     `--runtime=${runtimeFlag}`,
-    `--cluster-cidr=${skiff.clusterCidr}`,
-    `--cluster-dns=${skiff.clusterDns}`,
   ]);
   t.match(stdout, /removing pod default\/ours/);
   t.notOk(existsSync(dataDir));

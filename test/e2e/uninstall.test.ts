@@ -21,6 +21,13 @@ async function skiff(args: string[], env: Record<string, string> = {}): Promise<
   return stdout;
 }
 
+/** What it says on a terminal on which this is typed. */
+function onTerminal(args: readonly string[], answer: string): string {
+  const command = [process.execPath, ...runtime, ...args].join(" ");
+  const shell = ["-q", "-e", "-c", command, "/dev/null"];
+  return spawnSync("script", shell, { cwd: project, encoding: "utf8", input: `${answer}\n` }).stdout;
+}
+
 t.test("skiff uninstall removes every trace of an instance whose pods run on", async (t) => {
   const before = machineState();
   const dataDir = mkdtempSync(join(tmpdir(), "skiff-uninstall-"));
@@ -29,14 +36,7 @@ t.test("skiff uninstall removes every trace of an instance whose pods run on", a
   writeFileSync(join(dataDir, "images", "busybox.tar"), await imageArchive(busyboxImage()));
   const running = await startSkiff({ dataDir, flags: ["--runtime=native", "--stop-pods-on-exit=false"] });
   t.teardown(() => running.kill());
-  const removal = [
-    "uninstall",
-    `--data-dir=${dataDir}`,
-    "--this-instance-only",
-    "--runtime=native",
-    `--cluster-cidr=${running.clusterCidr}`,
-    `--cluster-dns=${running.clusterDns}`,
-  ];
+  const removal = ["uninstall", `--data-dir=${dataDir}`, "--this-instance-only", "--runtime=native"];
   await running.apply({
     apiVersion: "v1",
     kind: "Pod",
@@ -46,7 +46,7 @@ t.test("skiff uninstall removes every trace of an instance whose pods run on", a
     },
   });
   await running.kubectl("wait", "pod/survivor", "--for=condition=Ready", "--timeout=60s");
-  await t.rejects(skiff(removal), /another Skiff/, "not while it runs");
+  await t.rejects(skiff([...removal, "--yes"]), /another Skiff/, "not while it runs");
   await running.stop();
   const { bridge } = instancePaths(dataDir);
   const names = [bridge.replace("skiff-", ""), masqueradeTable(bridge), dataDir];
@@ -57,11 +57,27 @@ t.test("skiff uninstall removes every trace of an instance whose pods run on", a
   );
   t.match(await skiff([...removal, "--dry-run"]), new RegExp(`would remove: ${dataDir}`));
 
+  await t.rejects(
+    skiff(removal),
+    new RegExp(`skiff: Cannot ask before deleting everything in ${dataDir}: the cluster's store, .*; give --yes`),
+    "without a terminal it needs to be told",
+  );
+  t.match(onTerminal(removal, "n"), /Delete it\? \[y\/N\] .*Nothing was removed/s, "on a terminal it asks");
+  t.match(onTerminal(removal, ""), /Nothing was removed/, "and takes no answer for no");
+  t.ok(own().length > 0 && existsSync(join(dataDir, "store", "store.db")), "nothing was removed");
+  const onLoopback = () => spawnSync("ip", ["address", "show", "dev", "lo"], { encoding: "utf8" }).stdout;
+  t.match(onLoopback(), `inet ${running.clusterDns}/32`);
+
   const said = await skiff([...removal, "--keep-data"]);
   t.match(said, /removing pod default\/survivor/);
   t.same(own(), [], "the machine is as it was");
-  t.ok(existsSync(join(dataDir, "store", "store.db")), "the data is kept");
-  await skiff(removal);
+  t.notMatch(
+    onLoopback(),
+    `inet ${running.clusterDns}/32`,
+    "the address that the flags of the start named is gone, too",
+  );
+  t.ok(existsSync(join(dataDir, "store", "store.db")), "the data is kept, without a question");
+  t.match(onTerminal(removal, "y"), /removing .*done/s);
   t.notOk(existsSync(dataDir), "and then it is not");
 });
 

@@ -240,7 +240,7 @@ t.test("Skiff on a Debian machine", { skip: skip ?? false, timeout: 7_200_000 },
 
   if (!t.passing()) return;
   await t.test("skiff uninstall leaves the machine as it was", async (t) => {
-    await machine.run("skiff", "uninstall");
+    await machine.run("skiff", "uninstall", "--yes");
     await leavesNothing(t, machine, before);
   });
 

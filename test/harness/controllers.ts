@@ -5,6 +5,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openAccess, systemUser } from "../../control/auth/assemble.ts";
+import { reservedNames } from "../../control/auth/certificates/reserved-names.ts";
+import { serverNames } from "../../control/auth/certificates/server-names.ts";
 import { openPki, type Pki } from "../../control/auth/pki.ts";
 import { reconcileBootstrapPolicy } from "../../control/auth/rbac/bootstrap-policy.ts";
 import { controllers as allControllers, eventSourceOf } from "../../control/controllers/index.ts";
@@ -134,7 +136,12 @@ export async function controllerRoom(
     return { client: own, informers: api.server.informers, events, clock, log: log.child({ controller: name }) };
   };
   const { ca, serviceAccountKey } = pki;
-  const settings = { clusterCidrs: ["10.42.0.0/16"], caCertificate: ca.cert, ca, serviceAccountKey };
+  const reserved = reservedNames({
+    servers: () => serverNames(pki, api.server.informers),
+    clusterDomain: "cluster.local",
+    cidrs: ["10.43.0.0/16"],
+  });
+  const settings = { clusterCidrs: ["10.42.0.0/16"], caCertificate: ca.cert, ca, reserved, serviceAccountKey };
   const wanted = allControllers(settings).filter(({ name }) => names.includes(name));
   const manager = new ControllerManager({ contextFor, controllers: wanted });
   const kubelet = new SimulatedKubelet({

@@ -6,7 +6,7 @@ import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { writeYaml } from "../../plugins/kit/yaml.ts";
-import { testPki } from "./certificates.ts";
+import { type TestPki, testPki } from "./certificates.ts";
 import { noEtcd, type Owner, startEtcd } from "./etcd.ts";
 import { freePort } from "./skiff.ts";
 
@@ -24,7 +24,17 @@ function isOnPath(): boolean {
   });
 }
 
+export interface KubeApiserverOptions {
+  /** Asked for every decision in place of Node and RBAC; nothing that it answers is cached. */
+  readonly authorizationWebhook?: string;
+  /** With an etcd that reports no progress on demand, a watch begins only seconds later where there is a cache. */
+  readonly watchCache?: boolean;
+}
+
 export interface KubeApiserver {
+  readonly port: number;
+  /** Its authority, for clients other than the administrator. */
+  readonly pki: TestPki;
   /** Of an administrator. */
   readonly kubeconfig: string;
   /** Its own, and etcd's beside it. */
@@ -32,12 +42,13 @@ export interface KubeApiserver {
 }
 
 /** It may still be starting when this resolves; it ends, and its folder goes, with the owner. */
-export async function startKubeApiserver(t: Owner): Promise<KubeApiserver> {
+export async function startKubeApiserver(t: Owner, options: KubeApiserverOptions = {}): Promise<KubeApiserver> {
   const folder = mkdtempSync(join(tmpdir(), "skiff-kube-apiserver-"));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const [etcd] = await startEtcd(t);
   const port = await freePort();
-  const files = writeKeys(folder);
+  const pki = testPki();
+  const files = writeKeys(folder, pki);
   mkdirSync(join(folder, "certificates"));
   const args = {
     "etcd-servers": etcd?.url,
@@ -48,7 +59,10 @@ export async function startKubeApiserver(t: Owner): Promise<KubeApiserver> {
     "tls-cert-file": files["server.crt"],
     "tls-private-key-file": files["server.key"],
     "client-ca-file": files["ca.crt"],
-    "authorization-mode": "Node,RBAC",
+    ...authorizationFlags(folder, options.authorizationWebhook),
+    // Its questions depend on what was asked seconds before.
+    ...(options.authorizationWebhook === undefined ? {} : { "feature-gates": "ConstrainedImpersonation=false" }),
+    ...(options.watchCache === false ? { "watch-cache": false } : {}),
     "service-account-issuer": "https://kubernetes.default.svc",
     "service-account-key-file": files["account.pub"],
     "service-account-signing-key-file": files["account.key"],
@@ -65,12 +79,48 @@ export async function startKubeApiserver(t: Owner): Promise<KubeApiserver> {
   t.teardown(() => ended(child));
   const kubeconfig = join(folder, "kubeconfig");
   writeFileSync(kubeconfig, writeYaml(kubeconfigFor(port, files)), { mode: 0o600 });
-  return { kubeconfig, pids: [child.pid ?? 0, ...(etcd?.pid ? [etcd.pid] : [])] };
+  return { port, pki, kubeconfig, pids: [child.pid ?? 0, ...(etcd?.pid ? [etcd.pid] : [])] };
 }
 
+function authorizationFlags(folder: string, webhook: string | undefined): Record<string, string> {
+  if (webhook === undefined) return { "authorization-mode": "Node,RBAC" };
+  const kubeConfigFile = join(folder, "webhook.kubeconfig");
+  writeFileSync(kubeConfigFile, writeYaml(webhookKubeconfig(webhook)));
+  const configuration = join(folder, "authorization.yaml");
+  const connection = {
+    timeout: "30s",
+    subjectAccessReviewVersion: "v1",
+    matchConditionSubjectAccessReviewVersion: "v1",
+    failurePolicy: "Deny",
+    authorizedTTL: "1s",
+    cacheAuthorizedRequests: false,
+    unauthorizedTTL: "1s",
+    cacheUnauthorizedRequests: false,
+    connectionInfo: { type: "KubeConfigFile", kubeConfigFile },
+  };
+  writeFileSync(
+    configuration,
+    writeYaml({
+      apiVersion: "apiserver.config.k8s.io/v1",
+      kind: "AuthorizationConfiguration",
+      authorizers: [{ type: "Webhook", name: "recorder", webhook: connection }],
+    }),
+  );
+  return { "authorization-config": configuration };
+}
+
+/** How an API server finds an authorization webhook. */
+export const webhookKubeconfig = (server: string): object => ({
+  apiVersion: "v1",
+  kind: "Config",
+  clusters: [{ name: "webhook", cluster: { server } }],
+  users: [{ name: "apiserver", user: {} }],
+  contexts: [{ name: "webhook", context: { cluster: "webhook", user: "apiserver" } }],
+  "current-context": "webhook",
+});
+
 /** The path of each file by its name. */
-function writeKeys(folder: string): Record<string, string> {
-  const pki = testPki();
+function writeKeys(folder: string, pki: TestPki): Record<string, string> {
   const admin = pki.client("admin", ["system:masters"]);
   const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const contents: Record<string, string> = {

@@ -2,6 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { networkInterfaces, tmpdir } from "node:os";
 import { dirname } from "node:path";
 
 export type MachineState = Record<string, ReadonlySet<string>>;
@@ -16,6 +17,9 @@ export function machineState(): MachineState {
     "nftables table": new Set(nftTables()),
     cgroup: new Set(cgroups()),
     process: new Set(processes()),
+    "address on lo": new Set(loopbackAddresses()),
+    "run dir": new Set(listing("/run/skiff").filter((name) => !name.endsWith(".lock"))),
+    "temporary file": new Set(listing(tmpdir()).filter((name) => name.startsWith("skiff-"))),
   };
 }
 
@@ -24,6 +28,14 @@ export function leaks(before: MachineState, after: MachineState): string[] {
   return Object.entries(after).flatMap(([what, now]) =>
     [...now].filter((item) => !before[what]?.has(item)).map((item) => `${what} ${item}`),
   );
+}
+
+/** Pods' DNS servers listen at addresses of their own there. */
+function loopbackAddresses(): string[] {
+  return Object.values(networkInterfaces())
+    .flatMap((entries) => entries ?? [])
+    .filter(({ internal }) => internal)
+    .map(({ address }) => address);
 }
 
 function lines(text: string): string[] {

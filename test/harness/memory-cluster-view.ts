@@ -7,6 +7,7 @@ import { MemoryInformer } from "./memory-informer.ts";
 
 export class MemoryClusterView implements ClusterView {
   readonly #informers = new Map<string, MemoryInformer<KubeObject>>();
+  readonly #unseen = new Map<string, KubeObject>();
   #revision = 1;
   /** Answers `mayDo`; everything is refused unless a test says otherwise. */
   allows: (question: AccessQuestion) => boolean = () => false;
@@ -19,7 +20,8 @@ export class MemoryClusterView implements ClusterView {
     of: GroupResource,
     at: { namespace: string; name: string },
   ): Promise<T | undefined> {
-    return this.#of(of).get(at.namespace, at.name) as unknown as T | undefined;
+    const seen = this.#of(of).get(at.namespace, at.name) ?? this.#unseen.get(keyOf(of, at));
+    return seen as unknown as T | undefined;
   }
 
   async updateStatus<T extends object = KubeObject>(of: GroupResource, object: T): Promise<T | undefined> {
@@ -42,6 +44,12 @@ export class MemoryClusterView implements ClusterView {
     return stored;
   }
 
+  /** Stored, but not in the view yet: only `read` finds it. */
+  putUnseen(of: GroupResource, object: KubeObject): void {
+    const { namespace = "", name = "" } = object.metadata;
+    this.#unseen.set(keyOf(of, { namespace, name }), object);
+  }
+
   delete(of: GroupResource, object: KubeObject): void {
     this.#of(of).delete(object);
   }
@@ -56,3 +64,6 @@ export class MemoryClusterView implements ClusterView {
     return informer;
   }
 }
+
+const keyOf = ({ group, plural }: GroupResource, { namespace, name }: { namespace: string; name: string }) =>
+  `${group}/${plural}/${namespace}/${name}`;

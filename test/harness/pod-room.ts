@@ -93,7 +93,7 @@ export async function openPodRoom(
     throw new Fault("not-found", "there are no objects here");
   };
   const wake = (uid: string) => workers.wake(uid);
-  const pleg = new Pleg({ runtime, clock, log: noLog, onChange: wake });
+  const pleg = new Pleg({ runtime, podsDir: node.podsDir, clock, log: noLog, onChange: wake });
   const deps: PodDeps = {
     runtime,
     runtimeName: "fake",

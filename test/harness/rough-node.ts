@@ -33,6 +33,7 @@ export class RoughNode {
   readonly api: TestApi;
   readonly line: CutLine;
   readonly dataDir: string;
+  readonly cgroupRoot = cgroupRoot;
   #agent: AgentProcess | undefined;
   #startedAt = 0;
 

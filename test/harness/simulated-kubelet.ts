@@ -68,8 +68,7 @@ export class SimulatedKubelet {
     if (pod.metadata.deletionTimestamp) {
       if (!mayGo(pod)) return;
       const isDone = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
-      // Somebody waits to see how it ended.
-      if (pod.metadata.finalizers?.length && !isDone && pod.spec?.nodeName) {
+      if (!isDone && pod.spec?.nodeName) {
         const body = { metadata: { uid }, status: this.#statusOf(pod, { exitCode: 137 }) };
         await client.patch(
           resources.pods,

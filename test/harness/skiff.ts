@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { claimName } from "../../plugins/kit/net/claim.ts";
+import { inNetns } from "../../plugins/kit/net/netns.ts";
 
 export interface StartOptions {
   readonly command?: "up" | "server" | "agent";
@@ -17,6 +18,8 @@ export interface StartOptions {
   readonly runtime?: "node" | "deno";
   /** What it must say to count as started, where it cannot become ready. */
   readonly says?: string;
+  /** The network namespace that it runs in; the test's own where absent. */
+  readonly netns?: string;
   /** Besides that of the test. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -71,10 +74,19 @@ export function freeOctet(): number {
   throw new Error("no address range is free");
 }
 
+const octets = new Map<string, number>();
+
+/** A cluster keeps its address ranges over restarts. */
+function octetOf(dataDir: string): number {
+  const octet = octets.get(dataDir) ?? freeOctet();
+  octets.set(dataDir, octet);
+  return octet;
+}
+
 /** Resolves when the node is Ready, or has said what it should; rejects with what it said when it ends before. */
 export async function startSkiff(options: StartOptions = {}): Promise<RunningSkiff> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), "skiff-up-"));
-  const octet = freeOctet();
+  const octet = octetOf(dataDir);
   const nodeName = `node-${octet}-${randomInt(10_000)}`;
   const ports = { https: await freePort(), kubelet: await freePort() };
   const clusterCidr = `10.${octet}.0.0/17`;
@@ -87,7 +99,6 @@ export async function startSkiff(options: StartOptions = {}): Promise<RunningSki
     "proxy-healthz-port": 0,
     "proxy-metrics-port": 0,
     "ui-port": 0,
-    "cluster-dns": clusterDns,
     "stop-pods-on-exit": true,
   };
   const command = options.command ?? "up";
@@ -98,11 +109,9 @@ export async function startSkiff(options: StartOptions = {}): Promise<RunningSki
     ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
     ...(options.flags ?? []),
   ];
-  const child = spawn(join(root, "skiff"), args, {
-    cwd: root,
-    stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, ...options.env },
-  });
+  const env = { ...process.env, ...options.env };
+  const launch = () => spawn(join(root, "skiff"), args, { cwd: root, stdio: ["ignore", "pipe", "pipe"], env });
+  const child = options.netns ? inNetns(options.netns, launch) : launch();
   let output = "";
   let onText = () => {};
   const keep = (text: string) => {

@@ -142,7 +142,7 @@ export async function testSystemdDriver(t: Test, box: BootedBox): Promise<void> 
   await t.test("skiff uninstall leaves no slice and no setting of logind's", async (t) => {
     await create(podOf("left", { resources: { limits } }));
     await box.run("systemctl", "stop", "skiff-trial");
-    await box.run(skiff, "uninstall", "--this-instance-only", "--runtime=docker");
+    await box.run(skiff, "uninstall", "--yes", "--this-instance-only", "--runtime=docker");
     t.same(await slices(), []);
     t.same(await groups(), []);
     t.notOk(existsSync(join(box.root, "etc/systemd/logind.conf.d")));

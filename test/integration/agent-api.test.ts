@@ -76,6 +76,40 @@ t.test("a node tells of itself by events: its start, its conditions, being cordo
   for (const reason of pressures) t.equal(events.get(reason), 1, `${reason} is no news after a restart`);
 });
 
+t.test("a node that is marked as unknown says at once that it is ready", async (t) => {
+  const api = await cluster(t);
+  await startNode(t, openFake({ images }), { api });
+  const ready = async () => conditionOf((await api.ask("GET", "/api/v1/nodes/node")).body, "Ready");
+  await until("the node to be ready", async () => (await ready()) === "True");
+  const unknown = { type: "Ready", status: "Unknown", reason: "NodeStatusUnknown", message: "Kubelet stopped posting" };
+  const { status } = await api.ask(
+    "PATCH",
+    "/api/v1/nodes/node/status",
+    { status: { conditions: [unknown] } },
+    { "content-type": "application/strategic-merge-patch+json" },
+  );
+  t.equal(status, 200);
+  await until("the node to be ready again", async () => (await ready()) === "True");
+});
+
+t.test("a node that is deleted registers again, with a lease that it owns", async (t) => {
+  const api = await cluster(t);
+  await startNode(t, openFake({ images }), { api });
+  const lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node";
+  const uidOf = async (path: string) => (await api.ask("GET", path)).body?.metadata?.uid as string | undefined;
+  await until("the node and its lease", async () => (await uidOf("/api/v1/nodes/node")) && (await uidOf(lease)));
+  const before = await uidOf("/api/v1/nodes/node");
+  await api.ask("DELETE", "/api/v1/nodes/node");
+  await until("another node", async () => {
+    const now = await uidOf("/api/v1/nodes/node");
+    return now !== undefined && now !== before;
+  });
+  await until(
+    "it to be ready",
+    async () => conditionOf((await api.ask("GET", "/api/v1/nodes/node")).body, "Ready") === "True",
+  );
+});
+
 t.test("a node registers with its labels and taints, and not at all where it is told not to", async (t) => {
   const api = await cluster(t);
   const taints = [{ key: "edge", value: "yes", effect: "NoSchedule" }] as const;

@@ -42,6 +42,19 @@ t.test("two API servers on one etcd see each other's writes", { skip: noEtcd }, 
   t.equal(stale.status, 409, "a lost race is told, not overwritten");
 });
 
+t.test("readyz and livez fail while etcd is dead, and recover with it", { skip: noEtcd }, async (t) => {
+  const [member] = await startEtcd(t);
+  const { api } = await openServer(t, member?.url ?? "");
+  const statuses = () => Promise.all(["/readyz", "/livez"].map(async (path) => (await api.ask("GET", path)).status));
+  t.same(await statuses(), [200, 200]);
+  await member?.kill();
+  await until("both to fail", async () => (await statuses()).every((status) => status === 500));
+  t.match((await api.ask("GET", "/livez/etcd")).text, /^internal server error: /);
+  t.equal((await api.ask("GET", "/livez?exclude=etcd")).text, "ok");
+  member?.start();
+  await until("both to pass", async () => (await statuses()).every((status) => status === 200));
+});
+
 t.test("what one server has answered, another shows at once", { skip: noEtcd }, async (t) => {
   const [member] = await startEtcd(t);
   const { api: one, store } = await openServer(t, member?.url ?? "");

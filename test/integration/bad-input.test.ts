@@ -1,7 +1,7 @@
 // What a person can get wrong on the command line: each mistake is one clear line that names the thing, and loses nothing.
 
 import { execFile, execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
@@ -19,8 +19,9 @@ function skiff(args: readonly string[], env: Record<string, string> = {}): Promi
   });
 }
 
-function file(name: string, content: string): string {
+function file(name: string, content: string, mode = 0o644): string {
   writeFileSync(join(dir, name), content);
+  chmodSync(join(dir, name), mode);
   return join(dir, name);
 }
 
@@ -41,6 +42,21 @@ t.test("wrong words on the command line", async (t) => {
       name: "no such port",
       args: ["up", "--https-port=70000"],
       says: "skiff: Bad value for --https-port: a port is a whole number from 0 to 65535",
+    },
+    {
+      name: "one port for two servers",
+      args: ["up", `--data-dir=${join(dir, "ports")}`, "--https-port=16443", "--kubelet-port=16443"],
+      says: "skiff: Bad value for --kubelet-port: 16443 is --https-port already; choose two ports",
+    },
+    {
+      name: "no such config file",
+      args: ["up", `--config=${join(dir, "none.yaml")}`],
+      says: `skiff: Cannot read the config file ${dir}/none.yaml of --config: there is no such file`,
+    },
+    {
+      name: "a server without a scheme",
+      args: ["kubeconfig", `--data-dir=${dir}`, "--server=pi"],
+      says: 'skiff: Bad value for --server: "pi" is not an address such as https://pi:6443',
     },
     {
       name: "unknown key",
@@ -73,6 +89,23 @@ t.test("wrong words on the command line", async (t) => {
       says: /^skiff: Cannot configure plugin "store\/sqlite": unknown key "flushSecond" \(known: .*flushSeconds/,
     },
     {
+      name: "plugins named by a file that anyone can write",
+      args: ["server", "--data-dir", join(dir, "w"), `--config=${file("w.yaml", "plugins: [./x.ts]\n", 0o666)}`],
+      says: new RegExp(
+        `^skiff: Cannot load the plugins that ${dir}/w.yaml names: the file ${dir}/w.yaml can be written by others \\(owner \\d+:\\d+, mode 0666\\); fix: chmod go-w ${dir}/w.yaml$`,
+      ),
+    },
+    {
+      name: "a plugin that anyone can write",
+      args: [
+        "server",
+        "--data-dir",
+        join(dir, "x"),
+        `--config=${file("x.yaml", `plugins: [${file("x.js", "", 0o666)}]\n`)}`,
+      ],
+      says: new RegExp(`^skiff: Cannot load plugin "${dir}/x.js": the file ${dir}/x.js can be written by others`),
+    },
+    {
       name: "no YAML",
       args: ["up", "--config", file("c.yaml", "a: [1\n")],
       says: new RegExp(`^skiff: Cannot read ${dir}/c.yaml: `),
@@ -100,7 +133,7 @@ t.test("wrong words on the command line", async (t) => {
     {
       name: "a service range that is none",
       args: ["server", "--data-dir", join(dir, "c"), "--service-cidr=10.1.2.3"],
-      says: /^skiff: Cannot use "10\.1\.2\.3" for services/,
+      says: /^skiff: Bad value for --service-cidr: "10\.1\.2\.3" is not a CIDR/,
     },
   ];
   for (const row of rows) {
@@ -136,7 +169,10 @@ t.test("two instances on one data dir: the second says who has it", async (t) =>
   t.equal(code, 1);
   t.match(stderr, /^skiff: Cannot use the data dir .*: another Skiff \(process \d+\) runs on it/);
   const taken = await skiff(["server", "--data-dir", join(dir, "t"), `--https-port=${first.ports.https}`]);
-  t.match(taken.stderr, /^skiff: Cannot listen on .*: the address is in use by another program$/);
+  const owner = new RegExp(
+    `^skiff: Cannot listen on .*: the address is in use by .*, process ${first.process.pid}; stop that one, or choose another port with --https-port$`,
+  );
+  t.match(taken.stderr, owner);
 });
 
 t.test("a data dir that cannot be written, and a full disk", async (t) => {

@@ -40,9 +40,12 @@ t.teardown(() => server.close());
 const url = `https://127.0.0.1:${server.port}`;
 const system = new ApiClient({ fetch: control.fetchAs(systemUser), clock: systemClock });
 const issuing = { client: system, caHash: control.pki.caHash, clock: systemClock };
-const token = bearerOf(parseJoinToken(await createJoinToken({ ttlSeconds: 600, description: "test" }, issuing, call)));
+/** Each is good for one node. */
+const newToken = async () =>
+  bearerOf(parseJoinToken(await createJoinToken({ ttlSeconds: 600, description: "test" }, issuing, call)));
 
-function room(t: { teardown(then: () => unknown): void }, user: object = { token }, cluster: object = {}) {
+async function room(t: { teardown(then: () => unknown): void }, given?: object, cluster: object = {}) {
+  const user = given ?? { token: await newToken() };
   const dataDir = mkdtempSync(join(tmpdir(), "skiff-bootstrap-"));
   t.teardown(() => rmSync(dataDir, { recursive: true, force: true }));
   const path = join(dataDir, "bootstrap.kubeconfig");
@@ -75,7 +78,7 @@ const nodeObject = (name: string) => ({
 t.test(
   "a node gets its own certificate, a kubeconfig that names it, and starts again without the bootstrap file",
   async (t) => {
-    const { dataDir, path, settings } = room(t);
+    const { dataDir, path, settings } = await room(t);
     const open = () => openMembership(settings, "pi", noLog, systemClock, call);
     const member = await open();
     t.teardown(() => member.close());
@@ -117,7 +120,7 @@ t.test(
 );
 
 t.test("a node by kubeconfig alone serves its API, with a certificate that the cluster signs", async (t) => {
-  const { dataDir, settings } = room(t);
+  const { dataDir, settings } = await room(t);
   const first = await openMembership(settings, "plain", noLog, systemClock, call);
   await new ApiClient({ ...first.node.api!, clock: systemClock }).create(resources.nodes, nodeObject("plain"), call);
   first.close();
@@ -138,7 +141,7 @@ t.test("a node by kubeconfig alone serves its API, with a certificate that the c
 });
 
 t.test("certificates are renewed before they end", async (t) => {
-  const { dataDir, settings } = room(t);
+  const { dataDir, settings } = await room(t);
   const clock = new FakeClock(Date.now());
   const member = await openMembership(settings, "renewing", noLog, clock, call);
   t.teardown(() => member.close());
@@ -163,15 +166,17 @@ t.test("certificates are renewed before they end", async (t) => {
 
 t.test("what can go wrong is one clear line each", async (t) => {
   const open = (settings: object) => openMembership(settings as never, "pi2", noLog, systemClock, call);
-  await t.rejects(open(room(t, { token: "abcdef.0000000000000000" }).settings), {
+  await t.rejects(open((await room(t, { token: "abcdef.0000000000000000" })).settings), {
     code: "unauthorized",
     message: /^Cannot join https:.*: it does not know the credentials of .*, or they have expired$/,
   });
-  await t.rejects(open({ ...room(t).settings, "bootstrap-kubeconfig": "/nowhere" }), {
+  await t.rejects(open({ ...(await room(t)).settings, "bootstrap-kubeconfig": "/nowhere" }), {
     code: "invalid",
     message: "Bad value for --bootstrap-kubeconfig: there is no file /nowhere",
   });
-  const blind = room(t, { token }, { "certificate-authority-data": undefined, "insecure-skip-tls-verify": true });
+  const blind = await room(t, undefined, { "certificate-authority-data": undefined, "insecure-skip-tls-verify": true });
   await t.rejects(open(blind.settings), { code: "invalid", message: /must name the certificate authority/ });
-  await t.rejects(open({ ...room(t).settings, server: ["https://a:1"] }), { message: /belongs to one cluster/ });
+  await t.rejects(open({ ...(await room(t)).settings, server: ["https://a:1"] }), {
+    message: /belongs to one cluster/,
+  });
 });

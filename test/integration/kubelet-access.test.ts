@@ -51,7 +51,13 @@ async function openTestNode(nodeName: string): Promise<number> {
     identity: { clientCa: pki.ca.cert, serving: pki.kubeletServing },
     client: new ApiClient({ fetch }),
     more: stats.routes,
-    page: { folder: dataDir, state: (wish) => stats.page(wish), port: 0 },
+    page: {
+      folder: dataDir,
+      state: (wish) => stats.page(wish),
+      port: 0,
+      tokenFile: join(dataDir, "ui-token"),
+      dataDir,
+    },
     addresses: () => nodeIps,
     kubeletPort,
     healthzPort: 0,
@@ -149,8 +155,10 @@ const get = (path: string, subresource: Endpoint["subresource"], good = 200): En
 });
 const post = { method: "POST", verb: "create" } as const;
 const at = "default/web-a/main";
+/** A WebSocket is a GET, and needs create all the same. */
 const session = (path: string, isUpgrade: "websocket" | "SPDY/3.1"): Endpoint => ({
-  ...(isUpgrade === "websocket" ? { verb: "get" } : post),
+  method: isUpgrade === "websocket" ? "GET" : "POST",
+  verb: "create",
   path,
   subresource: "proxy",
   isUpgrade,
@@ -307,6 +315,10 @@ t.test("a pod's account and a node's identity do not reach another node's exec",
       t.equal(await ask(path, asPod, { port, isUpgrade, method }), 403, `a pod's token by ${path}, ${isUpgrade}`);
       t.equal(await ask(path, nodeA, { port, isUpgrade, method }), 403, `another node by ${path}, ${isUpgrade}`);
     }
+    const reader = mayOnly.get("get-proxy") ?? {};
+    t.equal(await ask(exec, reader, { port: ports.b, isUpgrade }), 403, `get on nodes/proxy, ${isUpgrade}`);
+    const proxied = `/api/v1/nodes/b/proxy${exec}`;
+    t.equal(await ask(proxied, reader, { port, isUpgrade }), 403, `get on nodes/proxy by ${proxied}, ${isUpgrade}`);
   }
 });
 

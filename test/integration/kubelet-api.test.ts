@@ -1,5 +1,6 @@
 // The kubelet's API and the ways to it through the API server: who is let in, what each path answers. On the fake runtime.
 
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,6 +28,7 @@ import { admin } from "../harness/api-server.ts";
 import { startControl } from "../harness/control.ts";
 import { busyboxImageName } from "../harness/images.ts";
 import { freePort } from "../harness/skiff.ts";
+import { startSwapper } from "../harness/racer.ts";
 import { until } from "../harness/until.ts";
 import { Collected } from "../harness/collected.ts";
 
@@ -240,7 +242,6 @@ t.test("through the API server", async (t) => {
   const node = `${cluster.url}/api/v1/nodes/node/proxy`;
   t.equal((await throughApi("/healthz", node)).text, "ok");
   t.equal((await throughApi("", node)).headers.get("location"), "/api/v1/nodes/node/proxy/");
-  t.equal((await throughApi("/healthz", `${cluster.url}/api/v1/proxy/nodes/node`)).text, "ok", "the old form");
   await create(boundPod("liar", { nodeName: "elsewhere" }));
   const lie = { type: "merge" as const, body: { status: { podIP: "127.0.0.1", podIPs: [{ ip: "127.0.0.1" }] } } };
   const liar = { namespace: "default", name: "liar", subresource: "status" };
@@ -249,8 +250,9 @@ t.test("through the API server", async (t) => {
   t.equal((await throughApi("/healthz", `${cluster.url}/api/v1/nodes/other/proxy`)).status, 404);
 });
 
-t.test("the old forms of proxies lead to every path of a node", async (t) => {
-  const old = `${cluster.url}/api/v1/proxy/nodes/node`;
+t.test("the proxy of a node leads to every path of it; the deprecated form leads nowhere", async (t) => {
+  const proxy = `${cluster.url}/api/v1/nodes/node/proxy`;
+  const deprecated = `${cluster.url}/api/v1/proxy/nodes/node`;
   for (const path of [
     "/pods",
     "/stats/summary",
@@ -259,24 +261,27 @@ t.test("the old forms of proxies lead to every path of a node", async (t) => {
     "/metrics",
     "/runningpods/",
     "/debug/pprof/cmdline",
-  ])
-    t.equal((await throughApi(path, old)).status, 200, path);
-  t.match(await throughApi("/run/default/web/main?cmd=echo+old", old, "POST"), { status: 200, text: "old\n" });
-  t.match(await throughApi("/exec/default/web/main?command=id&output=1", old), { status: 400, text: /Upgrade/ });
+  ]) {
+    t.equal((await throughApi(path, proxy)).status, 200, path);
+    t.equal((await throughApi(path, deprecated)).status, 404, path);
+  }
+  t.match(await throughApi("/run/default/web/main?cmd=echo+old", proxy, "POST"), { status: 200, text: "old\n" });
+  t.match(await throughApi("/exec/default/web/main?command=id&output=1", proxy), { status: 400, text: /Upgrade/ });
   t.equal((await throughApi("/default/web/log", `${cluster.url}/api/v1/proxy/namespaces`)).status, 404);
   const tls = { ca: pki.ca.cert, ...pki.adminClient() };
-  for (const form of [old, `${cluster.url}/api/v1/nodes/node/proxy`]) {
-    const stdout = new Collected();
-    const url = `${form}/exec/default/web/main?command=echo&command=hi&output=1`;
-    t.same(await dialStream({ url, tls }, { stdout }, uninterrupted), { exitCode: 0 });
-    t.equal(stdout.text, "hi\n", form);
-    // Which answers stand behind these paths is tested where kubectl asks them; here, that they are reached.
-    for (const [path, words] of [
-      ["attach/default/web/nope?output=1", /container "nope" not found in pod "web"/],
-      ["portForward/default/nope", /pod.*nope/],
-    ] as const)
-      await t.rejects(dialStream({ url: `${form}/${path}`, tls }, { stdout }, uninterrupted), { message: words });
-  }
+  const stdout = new Collected();
+  const exec = "exec/default/web/main?command=echo&command=hi&output=1";
+  t.same(await dialStream({ url: `${proxy}/${exec}`, tls }, { stdout }, uninterrupted), { exitCode: 0 });
+  t.equal(stdout.text, "hi\n");
+  // Which answers stand behind these paths is tested where kubectl asks them; here, that they are reached.
+  for (const [path, words] of [
+    ["attach/default/web/nope?output=1", /container "nope" not found in pod "web"/],
+    ["portForward/default/nope", /pod.*nope/],
+  ] as const)
+    await t.rejects(dialStream({ url: `${proxy}/${path}`, tls }, { stdout }, uninterrupted), { message: words });
+  await t.rejects(dialStream({ url: `${deprecated}/${exec}`, tls }, { stdout }, uninterrupted), {
+    message: /404|not find/,
+  });
 });
 
 t.test("health is told on loopback, without credentials and without anything else", async (t) => {
@@ -434,5 +439,14 @@ t.test("nodeFiles() serves nothing outside its folder", async (t) => {
   await t.rejects(nodeFiles(dir, ["..", "secret"]), { code: "invalid" });
   await t.rejects(nodeFiles(dir, ["../secret"]), { code: "invalid" });
   await t.rejects(nodeFiles(dir, ["link"]), { code: "not-found" });
+  symlinkSync(join(dir, "a.log"), join(dir, "absolute"));
+  t.equal(await (await nodeFiles(dir, ["absolute"])).text(), "text", "a link that stays inside");
+  execFileSync("mkfifo", [join(dir, "fifo")]);
+  await t.rejects(nodeFiles(dir, ["fifo"]), { code: "forbidden" });
+  await startSwapper(t, join(dir, "a.log"), "/etc/passwd");
+  const seen = new Set<string>();
+  const ask = async () => (await nodeFiles(dir, ["a.log"])).text();
+  for (let round = 0; round < 200; round++) seen.add(await ask().catch(() => "text"));
+  t.same([...seen], ["text"], "a link swapped in while it is opened is not followed");
   await t.rejects(nodeFiles(dir, ["a.log", "x"]), { code: "not-found" });
 });

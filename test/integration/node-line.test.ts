@@ -85,6 +85,25 @@ t.test("a node behind NAT is reached over its line, and the kubelet still sees w
   await until("the server to notice that the line is gone", async () => (await askKubelet("far")).status === 503);
 });
 
+t.test("a node that reports another's address does not lead to that one's kubelet", async (t) => {
+  const names = { dnsNames: ["victim"], ipAddresses: ["127.0.0.1"] };
+  const port = await startKubelet(control.pki.kubeletServing("victim", names));
+  const at = (name: string) => ({
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name },
+    status: {
+      addresses: [{ type: "InternalIP", address: "127.0.0.1" }],
+      daemonEndpoints: { kubeletEndpoint: { Port: port } },
+    },
+  });
+  for (const name of ["victim", "thief"]) await system.create<Node>(resources.nodes, at(name), call);
+  t.same(await askKubelet("victim"), { status: 200, text: "/hello for kube-apiserver-kubelet-client" });
+  const { status, text } = await askKubelet("thief");
+  t.equal(status, 503);
+  t.match(text, /error trying to reach service/);
+});
+
 t.test("only a node's own certificate may hold a line, and only for itself", async (t) => {
   const headers = { connection: "Upgrade", upgrade: nodeLineProtocol };
   const refused = async (options: object, path: string, given = headers) => {
@@ -98,4 +117,29 @@ t.test("only a node's own certificate may hold a line, and only for itself", asy
   const { client: near = {} } = await joinedNode("near");
   t.equal(await refused(near, nodeLinePath, { ...headers, upgrade: "websocket" }), 400, "another protocol");
   t.equal(await refused(near, `${nodeLinePath}/${"0".repeat(32)}`), 404, "a connection that nobody waits for");
+});
+
+t.test("a node whose line is dead is connected to, and the line is dropped", async (t) => {
+  const { member, client = {} } = await joinedNode("moved");
+  const stop = new AbortController();
+  t.teardown(() => stop.abort());
+  const signed = new Promise<void>((resolve) => member.onServing(resolve));
+  void member.run(() => ({ dnsNames: ["moved"], ipAddresses: ["127.0.0.1"] }), { signal: stop.signal });
+  await signed;
+  const port = await startKubelet(member.serving());
+  // Held open, but nobody listens any more: as after the node's address has changed.
+  const holder = httpFetch({ ca: control.pki.ca.cert, ...client });
+  t.teardown(() => holder.close());
+  const headers = { connection: "Upgrade", upgrade: nodeLineProtocol };
+  const line = await holder.upgrade({ url: `${url}${nodeLinePath}`, headers }, call);
+  if (!line.upgraded) throw new Error(`the line was refused: ${line.response.status}`);
+  line.socket.on("error", () => {}).resume();
+  const closed = new Promise<void>((resolve) => line.socket.once("close", () => resolve()));
+  const api = new ApiClient({ fetch: member.fetch, clock: systemClock });
+  const body = { status: { daemonEndpoints: { kubeletEndpoint: { Port: port } } } };
+  await api.patch(resources.nodes, { name: "moved", subresource: "status" }, { type: "merge", body }, call);
+
+  t.same(await askKubelet("moved"), { status: 200, text: "/hello for kube-apiserver-kubelet-client" });
+  await closed;
+  t.equal((await askKubelet("moved")).status, 200);
 });

@@ -52,6 +52,21 @@ t.test("Scheduler spreads pods and never gives more than a node has", async (t) 
   t.same(Object.fromEntries(Map.groupBy(bound, ({ spec }) => spec?.nodeName ?? "")).a?.length, 2);
 });
 
+t.test("Scheduler gives a host port on as soon as the pod that had it ends", async (t) => {
+  const { client, addNode, addPod, get } = await cluster(t);
+  await addNode("a");
+  const onPort = { containers: [{ name: "c", image: "i", ports: [{ containerPort: 80, hostPort: 8080 }] }] };
+  await addPod("first", onPort);
+  await until("the first pod to be bound", async () => (await get("first")).spec?.nodeName === "a");
+  await addPod("second", onPort);
+  await until("the second to wait", async () =>
+    (await get("second")).status?.conditions?.some(({ reason }) => reason === "Unschedulable"),
+  );
+  const at = { namespace: "default", name: "first", subresource: "status" };
+  await client.patch(resources.pods, at, { type: "merge", body: { status: { phase: "Succeeded" } } }, uninterrupted);
+  await until("the second to be bound", async () => (await get("second")).spec?.nodeName === "a");
+});
+
 t.test("Scheduler makes room for a more important pod", async (t) => {
   const { client, addNode, addPod, get } = await cluster(t);
   await addNode("a", "1");

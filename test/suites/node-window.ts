@@ -319,14 +319,14 @@ export async function nodeWindow(t: Test, skiff: RunningSkiff, options: WindowOp
     t.equal(await raw(`${base}/pods/web:8080/proxy/index.html`), "page\n");
     t.equal(await raw(`${base}/services/web/proxy/`), "page\n");
     t.equal(await raw(`${base}/services/http:web:http/proxy/`), "page\n");
-    t.equal(await raw("/api/v1/proxy/namespaces/default/services/web:http/index.html"), "page\n");
+    t.equal(await raw(`${base}/services/web:http/proxy/index.html`), "page\n");
     t.equal(
       await raw(`${base}/services/web/proxy/links.html`),
       `${page.replace('"/there"', `"${base}/services/web/proxy/there"`)}\n`,
       "links of a page lead through the proxy",
     );
     t.equal(await raw(`/api/v1/nodes/${skiff.nodeName}/proxy/healthz`), "ok");
-    t.match(await raw(`/api/v1/proxy/nodes/${skiff.nodeName}/spec/`), /"num_cores":.*"board":\{/);
+    t.match(await raw(`/api/v1/nodes/${skiff.nodeName}/proxy/spec/`), /"num_cores":.*"board":\{/);
     t.notMatch(skiff.log(), /cannot find out what this machine is made of/);
     const through = spawn("kubectl", ["--kubeconfig", skiff.kubeconfig, "proxy", "--port=0"], {
       stdio: ["ignore", "pipe", "ignore"],
