@@ -7,6 +7,7 @@ import { controlSettings } from "./control/assemble/settings.ts";
 import { within } from "./plugins/kit/call.ts";
 import { systemClock } from "./plugins/kit/clock.ts";
 import { type Command, type CommandContext, runCommandLine } from "./plugins/kit/command-line.ts";
+import { Fault } from "./plugins/kit/fault.ts";
 import { openInstance, tellReady, whenReady } from "./plugins/kit/instance.ts";
 import { logLevels } from "./plugins/kit/log.ts";
 import type { Setting, Settings } from "./plugins/kit/settings.ts";
@@ -137,13 +138,11 @@ const commands: readonly Command[] = [
     ...ofThisBox,
     settings: [
       ...everywhere,
-      { name: "ui-port", type: "number", value: "port", default: 4194, help: "the page's port" },
       { name: "ttl", type: "text", value: "time", default: "8h", help: "how long the link signs in" },
     ],
     async run(settings, { signal }) {
       const { uiCommand } = await import("./control/assemble/ui-command.ts");
-      const wish = { port: Number(settings["ui-port"]), ttl: String(settings.ttl) };
-      await uiCommand(wish, String(settings["data-dir"]), printLine, { signal });
+      await uiCommand(String(settings.ttl), String(settings["data-dir"]), printLine, { signal });
     },
   },
   {
@@ -235,6 +234,7 @@ const commands: readonly Command[] = [
     usesInstalledConfig: true,
     settings: [
       ...allSettings,
+      { name: "yes", type: "switch", default: false, help: "do not ask before the data dir is deleted" },
       { name: "keep-data", type: "switch", default: false, help: "leave the data dir and the settings" },
       { name: "dry-run", type: "switch", default: false, help: "only say what would be removed" },
       {
@@ -278,17 +278,29 @@ const printLine = (line: string) => void process.stdout.write(`${line}\n`);
 
 async function up(settings: Settings, { log, signal }: CommandContext): Promise<void> {
   const startedAt = performance.now();
-  const [{ openServer }, { tellControlPlaneRole }, { checkPluginSettings }, { openNode }, { nodeNameFrom }] =
-    await Promise.all([
-      import("./control/assemble/server.ts"),
-      import("./control/control-plane-node.ts"),
-      import("./control/assemble/plugin-settings.ts"),
-      import("./agent/assemble/node.ts"),
-      import("./agent/assemble/node-config.ts"),
-    ]);
-  const nodeName = nodeNameFrom(settings);
+  const [
+    { openServer },
+    { daemonFetches, tellControlPlaneRole },
+    { checkPluginSettings },
+    { openNode },
+    config,
+    { checkNetworks },
+  ] = await Promise.all([
+    import("./control/assemble/server.ts"),
+    import("./control/control-plane-node.ts"),
+    import("./control/assemble/plugin-settings.ts"),
+    import("./agent/assemble/node.ts"),
+    import("./agent/assemble/node-config.ts"),
+    import("./plugins/kit/net/claim.ts"),
+  ]);
+  const nodeName = config.nodeNameFrom(settings);
+  const port = settings["https-port"];
+  if (port === settings["kubelet-port"] && port !== 0)
+    throw new Fault("invalid", `Bad value for --kubelet-port: ${port} is --https-port already; choose two ports`);
   const instance = await openInstance(settings, log);
   checkPluginSettings(settings, instance.userPlugins);
+  // Before the server writes anything: the store keeps the ranges that it was first opened with.
+  checkNetworks(config.ownNetworks(settings));
   const common = { settings, userPlugins: instance.userPlugins, log, clock: systemClock };
   const server = await openServer({ ...common, nodeName, hasNode: true }, { signal });
   const running = server.control.run({ signal });
@@ -297,7 +309,8 @@ async function up(settings: Settings, { log, signal }: CommandContext): Promise<
   const { pki } = server.control;
   const identity = { clientCa: pki.ca.cert, serving: pki.kubeletServing };
   const fetchAs = server.control.fetchAs;
-  const node = await openNode({ ...common, api: { fetch: fetchAs(user), fetchAs }, identity });
+  const daemons = daemonFetches(nodeName, fetchAs);
+  const node = await openNode({ ...common, api: { fetch: fetchAs(user), fetchAs, daemons }, identity });
   await whenReady(node.agent, systemClock, signal);
   if (!signal.aborted) await tellControlPlaneRole(nodeName, { fetchAs, log, clock: systemClock }, { signal });
   const { kubeconfigPath } = server;
