@@ -29,8 +29,6 @@ import { recover } from "./recovery.ts";
 import { RuntimeEvents } from "./runtime-events.ts";
 import { runtimeService } from "./runtime-service.ts";
 import { portForward } from "./sandboxes/port-forward.ts";
-import { conmonCgroup } from "./sandboxes/sandbox-run.ts";
-import { defaultCgroup } from "./sandboxes/sandbox-stop.ts";
 import { type SandboxRecord, toPodSandboxStatus } from "./sandboxes/sandbox-record.ts";
 
 export interface NativeRuntimeOptions {
@@ -173,7 +171,7 @@ function assemble(native: Native, images: Images, version: string, stopWatching:
         stopWatching();
         await native.spawner.close();
         // They stay as long as a pod does. Not before: what is being made in them is empty for a moment.
-        for (const group of [conmonCgroup, defaultCgroup]) native.cgroups.removeIfEmpty(group);
+        for (const group of [native.paths.conmonCgroup, native.paths.defaultCgroup]) native.cgroups.removeIfEmpty(group);
       })();
       return closing;
     },

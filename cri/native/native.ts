@@ -1,6 +1,6 @@
 // What the parts of this runtime share: where things lie, what is remembered, and the tools to act. Owns no behaviour.
 
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { NetworkLists } from "../../cni/invoke/network-lists.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
@@ -57,6 +57,9 @@ export class NativePaths {
   readonly persist: string;
   readonly attach: string;
   readonly ociState: string;
+  /** Above the cgroups of pods that bring none of their own. Not shared: a runtime that closes removes its own while it is empty. */
+  readonly defaultCgroup: string;
+  readonly conmonCgroup: string;
 
   constructor(root: string, runDir: string) {
     this.root = root;
@@ -65,6 +68,9 @@ export class NativePaths {
     this.persist = join(runDir, "p");
     this.attach = join(runDir, "a");
     this.ociState = join(runDir, "oci");
+    const id = createHash("sha256").update(root).digest("hex").slice(0, 8);
+    this.defaultCgroup = `/skiff-native-${id}`;
+    this.conmonCgroup = `/skiff-conmon-${id}`;
   }
 
   /** The bundle: config.json, root file system and what the container wrote. */

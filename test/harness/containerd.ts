@@ -14,7 +14,6 @@ import {
   deleteInterface,
   killAll,
   processesNaming,
-  removeSharedCgroup,
   removeFolder,
   unmountBelow,
   withDescendants,
@@ -161,7 +160,6 @@ class PrivateContainerd implements TestContainerd {
       killAll(withDescendants(processesNaming(this.dir)));
       unmountBelow(this.dir);
       deleteInterface(this.#bridge);
-      removeSharedCgroup("k8s.io");
       removeFolder(this.dir);
     }
   }

@@ -9,15 +9,8 @@ import { removeNetwork } from "../../cni/invoke/remove-network.ts";
 import { writeNetworkList } from "../../cni/invoke/write-network-list.ts";
 import { openRemote } from "../../cri/remote/open.ts";
 import { uninterrupted } from "../../plugins/kit/call.ts";
-import {
-  killAll,
-  processesNaming,
-  removeSharedCgroup,
-  removeFolder,
-  unmountBelow,
-  withDescendants,
-} from "./left-behind.ts";
-import { removePods } from "./native.ts";
+import { killAll, processesNaming, removeFolder, unmountBelow, withDescendants } from "./left-behind.ts";
+import { removeNativeCgroups, removePods } from "./native.ts";
 import { until } from "./until.ts";
 
 interface Teardown {
@@ -103,8 +96,7 @@ export async function startCriProcess(t: Teardown, options: CriProcessOptions): 
       killAll(withDescendants(processesNaming(dir)));
       unmountBelow(dir);
       await removeNetwork({ name, bridge: name }, uninterrupted);
-      removeSharedCgroup("skiff");
-      removeSharedCgroup("skiff-conmon");
+      if (options.runtime === "native") removeNativeCgroups({ root: join(dataDir, "runtime"), runDir: "" });
       removeFolder(dir);
     }
   });

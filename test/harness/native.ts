@@ -15,13 +15,14 @@ import {
   type NativeRuntimeOptions,
   nativeUnfit,
 } from "../../cri/native/native-runtime.ts";
+import { NativePaths } from "../../cri/native/native.ts";
 import { uninterrupted } from "../../plugins/kit/call.ts";
 import { busyboxImage, imageArchive, type TestImage } from "./images.ts";
 import {
   deleteInterface,
   killAll,
   processesNaming,
-  removeSharedCgroup,
+  removeCgroup,
   removeFolder,
   unmountBelow,
   withDescendants,
@@ -70,6 +71,12 @@ export function nativeOptions(dir: string, bridge: string, subnet: string): Nati
   };
 }
 
+/** Only after a failure is there anything left of them. */
+export function removeNativeCgroups({ root, runDir }: Pick<NativeRuntimeOptions, "root" | "runDir">): void {
+  const { defaultCgroup, conmonCgroup } = new NativePaths(root, runDir);
+  for (const cgroup of [defaultCgroup, conmonCgroup]) removeCgroup(cgroup);
+}
+
 export async function startNative(
   t: Teardown,
   options: { images?: readonly TestImage[]; changes?: Partial<NativeRuntimeOptions> } = {},
@@ -91,8 +98,7 @@ export async function startNative(
       killAll(withDescendants(processesNaming(dir)));
       unmountBelow(dir);
       deleteInterface(bridge);
-      removeSharedCgroup("skiff");
-      removeSharedCgroup("skiff-conmon");
+      removeNativeCgroups(own);
       removeFolder(dir);
     }
   };

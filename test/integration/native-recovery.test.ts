@@ -2,11 +2,12 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
 import * as cri from "../../cri/api/gen/runtime.js";
+import { NativePaths } from "../../cri/native/native.ts";
 import { uninterrupted as call } from "../../plugins/kit/call.ts";
 import { selfCommand } from "../../plugins/kit/platform/runtime.ts";
 import { killAll, mountsBelow, processesNaming, unmountBelow, withDescendants } from "../harness/left-behind.ts";
@@ -152,6 +153,41 @@ t.test("nativeRuntime() may be closed while a conmon still holds the stream of i
   await native.reopen();
   const { status } = await native.current().runtime.containerStatus({ containerId, verbose: false }, call);
   t.equal(status?.state, cri.ContainerState.CONTAINER_RUNNING, "and finds its container again");
+});
+
+t.test("nativeRuntime() shares no cgroup with another runtime on the machine", { skip }, async (t) => {
+  const [one, other] = [await startNative(t), await startNative(t, { images: [] })];
+  const config = cri.PodSandboxConfig.create({
+    metadata: { name: "apart", uid: "apart", namespace: "test", attempt: 0 },
+    logDirectory: join(one.dir, "logs"),
+    linux: {},
+  });
+  const { runtime } = one.current();
+  const { podSandboxId } = await runtime.runPodSandbox(cri.RunPodSandboxRequest.create({ config }), call);
+  const create = cri.CreateContainerRequest.create({
+    podSandboxId,
+    sandboxConfig: config,
+    config: {
+      metadata: { name: "main", attempt: 0 },
+      image: { image: "skiff.test/busybox:1" },
+      command: ["sleep", "1000"],
+      linux: {},
+    },
+  });
+  const { containerId } = await runtime.createContainer(create, call);
+  await runtime.startContainer({ containerId }, call);
+  const cgroupsOf = ({ options: { root, runDir } }: typeof one) => {
+    const { defaultCgroup, conmonCgroup } = new NativePaths(root, runDir);
+    return [defaultCgroup, conmonCgroup];
+  };
+  const { info } = await runtime.containerStatus({ containerId, verbose: true }, call);
+  const { pid } = JSON.parse(info.info ?? "{}") as { pid: number };
+  const [group = ""] = cgroupsOf(one);
+  t.match(readFileSync(`/proc/${pid}/cgroup`, "utf8"), `:${group}/${podSandboxId}/${containerId}`);
+  t.notOk(
+    cgroupsOf(one).some((cgroup) => cgroupsOf(other).includes(cgroup)),
+    "the other has cgroups of its own",
+  );
 });
 
 t.test("nativeRuntime() finds its pods dead after a reboot, and lets them go", { skip }, async (t) => {

@@ -7,7 +7,6 @@ import { checkRunAs } from "../../api/request-check.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
 import type { ImageRecord } from "../images/image-store.ts";
 import { libc } from "../kernel/libc.ts";
-import { defaultCgroup } from "../sandboxes/sandbox-stop.ts";
 import { type Native, newId, nowNs } from "../native.ts";
 import { hostnameOf, openUserNamespace, ownNamespaces } from "../sandboxes/sandbox-namespaces.ts";
 import { hasUserNamespace, namespaceModes, type SandboxRecord } from "../sandboxes/sandbox-record.ts";
@@ -50,7 +49,7 @@ export async function createContainer(native: Native, request: CreateContainerRe
     imageRef: image.digests[0] ?? image.id,
     layers: image.layers,
     identity: { uid: 0, gid: 0, groups: [], home: "/" },
-    cgroup: `${sandbox.config.linux?.cgroupParent || `${defaultCgroup}/${sandbox.id}`}/${id}`,
+    cgroup: `${sandbox.config.linux?.cgroupParent || `${native.paths.defaultCgroup}/${sandbox.id}`}/${id}`,
     logPath: config.logPath ? join(sandbox.config.logDirectory, config.logPath) : "",
     stopSignal: stopSignalOf(config.stopSignal, image.config.config.StopSignal),
     createdAt: nowNs(native.clock),

@@ -11,7 +11,6 @@ import {
 } from "../../api/gen/runtime.js";
 import { type MeasuredPod, metricDescriptors, podMetrics } from "../../api/metrics/pod-metrics.ts";
 import type { Call } from "../../../plugins/kit/call.ts";
-import { defaultCgroup } from "../sandboxes/sandbox-stop.ts";
 import { type Native, nowNs } from "../native.ts";
 import { within } from "../kernel/namespaces.ts";
 import { hasLabels } from "../list-filter.ts";
@@ -64,7 +63,7 @@ export function statsService(native: Native): StatsRpcs {
       .filter(({ sandboxId, phase }) => sandboxId === record.id && phase === "running");
     const containers: ContainerStats[] = [];
     for (const container of own) containers.push(await ofContainer(container, call));
-    const group = linux?.cgroupParent || `${defaultCgroup}/${record.id}`;
+    const group = linux?.cgroupParent || `${native.paths.defaultCgroup}/${record.id}`;
     const interfaces =
       record.phase === "ready" ? interfacesOf(networkCounters(native.paths.namespaces(record.id))) : [];
     const isShared = linux?.securityContext?.namespaceOptions?.network === NamespaceMode.NODE;

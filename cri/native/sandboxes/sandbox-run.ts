@@ -98,11 +98,9 @@ async function make(native: Native, record: SandboxRecord, call: Call): Promise<
   native.sandboxes.save(record);
 }
 
-export const conmonCgroup = "/skiff-conmon";
-
 /** Processes that outlive us must not be in our own group: whoever stops our service would end them. */
 export function leaveOwnGroups(native: Native, pid: number): void {
-  if (native.ownGroups.length > 0) native.cgroups.enter(conmonCgroup, pid, native.ownGroups);
+  if (native.ownGroups.length > 0) native.cgroups.enter(native.paths.conmonCgroup, pid, native.ownGroups);
 }
 
 export function attachment(native: Native, record: SandboxRecord): AttachRequest {

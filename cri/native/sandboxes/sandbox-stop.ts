@@ -13,9 +13,6 @@ import { stopHolder } from "./pid-holder.ts";
 import type { SandboxRecord } from "./sandbox-record.ts";
 import { attachment } from "./sandbox-run.ts";
 
-/** Above the groups of pods that bring no group of their own. */
-export const defaultCgroup = "/skiff";
-
 export async function stopSandbox(native: Native, id: string, call: Call): Promise<void> {
   const record = native.sandboxes.find(id);
   if (!record) return;
@@ -39,7 +36,7 @@ export async function removeSandbox(native: Native, id: string, call: Call): Pro
   }
   if (!native.sandboxes.find(record.id)) return;
   await removeTree(native.paths.sandbox(record.id));
-  if (!record.config.linux?.cgroupParent) native.cgroups.remove(`${defaultCgroup}/${record.id}`);
+  if (!record.config.linux?.cgroupParent) native.cgroups.remove(`${native.paths.defaultCgroup}/${record.id}`);
   native.events.emit({ id: record.id, sandboxId: record.id, type: ContainerEventType.CONTAINER_DELETED_EVENT });
   await native.sandboxes.forget(record.id);
 }
