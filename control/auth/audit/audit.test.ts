@@ -77,6 +77,7 @@ interface Recorded {
   responseObject?: object;
   responseStatus?: { code: number; reason?: string };
   annotations?: Record<string, string>;
+  user?: object;
   impersonatedUser?: object;
 }
 
@@ -207,6 +208,35 @@ t.test(
   },
 );
 
+t.test("what is recorded depends on who asks, not on whom they impersonate", async (t) => {
+  const dataDir = join(dir, "impersonated");
+  const { auditor, flush } = openAudit({}, { dataDir, clock: systemClock, log: noLog });
+  const api = await startApi({ audit: auditor });
+  t.teardown(() => api.close());
+  const as = (user: string, group: string) => ({ "impersonate-user": user, "impersonate-group": group });
+  const controller = "system:serviceaccounts:kube-system";
+  await api.ask("POST", "/api/v1/namespaces", {
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name: "shop" },
+  });
+  await api.ask("GET", "/api/v1/namespaces/shop/secrets", undefined, as("ann", "system:nodes"));
+  await api.ask("DELETE", "/api/v1/namespaces/shop", undefined, as("system:serviceaccount:kube-system:x", controller));
+  await flush();
+  const events = readFileSync(join(dataDir, "audit", "audit.log"), "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Recorded);
+  t.match(
+    events.slice(1).map(({ verb, user, impersonatedUser }) => ({ verb, user, impersonatedUser })),
+    [
+      { verb: "list", user: { username: "system:admin" }, impersonatedUser: { username: "ann" } },
+      { verb: "delete", user: { username: "system:admin" }, impersonatedUser: { groups: [controller] } },
+    ],
+  );
+  t.equal(events.length, 3);
+});
+
 t.test("a refused request leaves a line, and a flood of them a bounded number", async (t) => {
   const dataDir = join(dir, "refusals");
   const clock = new FakeClock();
@@ -229,7 +259,7 @@ t.test("a refused request leaves a line, and a flood of them a bounded number", 
     return readFileSync(join(dataDir, "audit", "audit.log"), "utf8")
       .trim()
       .split("\n")
-      .map((line) => JSON.parse(line) as Recorded & { user?: object; responseStatus: { message?: string } });
+      .map((line) => JSON.parse(line) as Recorded & { responseStatus: { message?: string } });
   };
   t.equal(await ask("/api/v1/namespaces/kube-system/secrets", { authorization: "Bearer forged-token" }), 401);
   t.equal(await ask("/api", {}), 401);

@@ -48,7 +48,11 @@ class Trail implements AuditTrail {
 
   identify(attributes: Attributes, real: UserInfo): ApiRequest {
     this.#asked = { attributes, real };
-    this.#recording = recordingOf(this.#options.policy, attributes);
+    // By the real user, as upstream: who may impersonate must not choose a user whose requests are not recorded.
+    this.#recording = recordingOf(
+      this.#options.policy,
+      attributes.user === real ? attributes : { ...attributes, user: real },
+    );
     const { level } = this.#recording;
     if (level === "None") return this.#request;
     this.#note(attributes, real);
