@@ -333,3 +333,77 @@ t.test("a header that asks to be someone else is never ignored", async (t) => {
     t.equal((await send("/healthz", { [header]: "x" })).status, 400, `${header} alone`);
   t.equal((await send("/healthz", { "impersonate-user": "root" })).status, 403);
 });
+
+t.test("the author of an admission policy must be allowed to read its parameters", async (t) => {
+  const group = "/apis/admissionregistration.k8s.io/v1";
+  const policies = `${group}/validatingadmissionpolicies`;
+  const bindings = `${group}/validatingadmissionpolicybindings`;
+  const authorizer = allowing(
+    ...["policies", "policybindings"].flatMap((kinds) =>
+      ["create", "update", "patch"].flatMap((verb) => [
+        `${verb} validatingadmission${kinds} /`,
+        `${verb} validatingadmission${kinds} /p`,
+      ]),
+    ),
+    "get configmaps */*",
+    "get secrets foo/known",
+  );
+  const api = await apiFor(t, authorizer);
+  const policy = (kind: string | undefined) => ({
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "ValidatingAdmissionPolicy",
+    metadata: { name: "p" },
+    spec: {
+      ...(kind ? { paramKind: { apiVersion: "v1", kind } } : {}),
+      matchConstraints: {
+        resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], resources: ["pods"], operations: ["CREATE"] }],
+      },
+      validations: [{ expression: "true" }],
+    },
+  });
+  const binding = (name: string) => ({
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "ValidatingAdmissionPolicyBinding",
+    metadata: { name: "p" },
+    spec: {
+      policyName: "p",
+      validationActions: ["Deny"],
+      paramRef: { name, namespace: "foo", parameterNotFoundAction: "Deny" },
+    },
+  });
+  const change = { spec: { paramKind: { apiVersion: "v1", kind: "Secret" } } };
+  const refusal = async ({ status, response }: { status: number; response: Response }) => ({
+    status,
+    fields: ((await response.json()) as Json).details?.causes?.map(({ field }: Json) => field),
+  });
+  const refused = (field: string) => ({ status: 422, fields: [field] });
+  t.same(await refusal(await as(api, "POST", policies, policy("Secret"))), refused("spec.paramKind"));
+  t.same(
+    await refusal(
+      await as(api, "PATCH", `${policies}/p?fieldManager=e`, policy("Secret"), "application/apply-patch+yaml"),
+    ),
+    refused("spec.paramKind"),
+  );
+  t.equal((await as(api, "POST", policies, policy("ConfigMap"))).status, 201);
+  t.same(
+    await refusal(await as(api, "PATCH", `${policies}/p`, change, "application/merge-patch+json")),
+    refused("spec.paramKind"),
+  );
+  const label = { metadata: { labels: { a: "b" } } };
+  t.equal(
+    (await api.ask("PATCH", `${policies}/p`, change, { "content-type": "application/merge-patch+json" })).status,
+    200,
+  );
+  t.equal(
+    (await as(api, "PATCH", `${policies}/p`, label, "application/merge-patch+json")).status,
+    200,
+    "not its change",
+  );
+  t.same(await refusal(await as(api, "POST", bindings, binding("other"))), refused("spec.paramRef"));
+  t.equal((await as(api, "POST", bindings, binding("known"))).status, 201);
+  const toOther = { spec: { paramRef: { name: "other" } } };
+  t.same(
+    await refusal(await as(api, "PATCH", `${bindings}/p`, toOther, "application/merge-patch+json")),
+    refused("spec.paramRef"),
+  );
+});

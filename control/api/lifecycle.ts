@@ -2,10 +2,11 @@
 
 import { randomUUID } from "node:crypto";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import { groupVersion, type ResourceDefinition } from "../resources/definition.ts";
+import { type CheckContext, groupVersion, type ResourceDefinition } from "../resources/definition.ts";
 import { deepEqual } from "../resources/equal.ts";
 import { boundedErrors, type FieldErrors } from "../resources/field-error.ts";
 import { validateMeta } from "../resources/object-meta.ts";
+import { localKey } from "../storage/keys.ts";
 import { generateName, validateObjectName } from "./name.ts";
 import type { Scope } from "./scope.ts";
 import { badRequest, conflict, invalidObject, modifiedMeanwhile } from "./status.ts";
@@ -182,7 +183,19 @@ function sameSpec(next: KubeObject, previous: KubeObject): boolean {
 }
 
 /** The checks that must wait, after those that need not. */
-export async function checkLater({ definition }: Scope, object: KubeObject, previous?: KubeObject): Promise<void> {
-  const errors = (await definition.validateLater?.(object, previous)) ?? [];
+export async function checkLater(scope: Scope, object: KubeObject, previous?: KubeObject): Promise<void> {
+  const { definition } = scope;
+  const errors = (await definition.validateLater?.(object, previous, checkContextOf(scope))) ?? [];
   if (errors.length > 0) throw invalidObject(definition, object.metadata.name ?? "", errors);
+}
+
+function checkContextOf({ services, user, call }: Scope): CheckContext {
+  return {
+    user,
+    async mayGet(resource) {
+      return (await services.authorize({ user, verb: "get", resource }, call)).answer === "allow";
+    },
+    pluralOf: (apiVersion, kind) => services.registry.findKind(apiVersion, kind)?.plural,
+    stored: (ref, name) => services.cache.cache(ref).get(localKey("", name))?.object,
+  };
 }

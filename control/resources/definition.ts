@@ -4,6 +4,7 @@
 import type { UserInfo } from "../../plugins/kit/admission.ts";
 import type { Call } from "../../plugins/kit/call.ts";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { Attributes } from "../auth/contract.ts";
 import type { Entry } from "../storage/entry.ts";
 import type { StorageRef } from "../storage/keys.ts";
 import type { Shape } from "../api/apply/shape.ts";
@@ -34,6 +35,17 @@ export interface Column {
 interface PrepareContext {
   readonly user: UserInfo;
   readonly now: number;
+}
+
+/** What checks may ask that depend on more than the object. */
+export interface CheckContext {
+  readonly user: UserInfo;
+  /** Whether the user may `get` it: asked of the authorizers. */
+  mayGet(resource: NonNullable<Attributes["resource"]>): Promise<boolean>;
+  /** The resource that serves the kind, if any does. */
+  pluralOf(apiVersion: string, kind: string): string | undefined;
+  /** What is stored under a name that is in no namespace. */
+  stored(ref: StorageRef, name: string): KubeObject | undefined;
 }
 
 export interface ScalePaths {
@@ -101,7 +113,7 @@ export interface ResourceDefinition {
   prepareUpdate?(object: KubeObject, previous: KubeObject, context: PrepareContext): void;
   validate?(object: KubeObject, previous?: KubeObject): FieldErrors;
   /** Checks that must wait for something; run after all others found nothing wrong. */
-  validateLater?(object: KubeObject, previous?: KubeObject): Promise<FieldErrors>;
+  validateLater?(object: KubeObject, previous: KubeObject | undefined, context: CheckContext): Promise<FieldErrors>;
   warnings?(object: KubeObject, previous?: KubeObject): string[];
   /** Said with every answer: that nobody should use this version any more, and what instead. */
   readonly deprecation?: string;

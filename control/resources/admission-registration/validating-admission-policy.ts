@@ -5,6 +5,7 @@ import type { ResourceDefinition } from "../definition.ts";
 import { duplicate, type FieldErrors, forbidden, invalid, notListed, notSupported, required } from "../field-error.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 import { dns1035Label, dnsSubdomain, qualifiedName } from "../names.ts";
+import { checkParamKind, checkParamRef } from "./parameter-access.ts";
 import {
   type MatchCondition,
   type MatchRule,
@@ -174,6 +175,8 @@ export const admissionPolicies: ResourceDefinition = {
       errors.push(notSupported("spec.failurePolicy", spec.failurePolicy, ["Fail", "Ignore"]));
     return errors;
   },
+  validateLater: (object, previous, context) =>
+    checkParamKind(policyOf(object).paramKind, previous && policyOf(previous).paramKind, context),
 };
 
 export const admissionPolicyBindings: ResourceDefinition = {
@@ -231,5 +234,10 @@ export const admissionPolicyBindings: ResourceDefinition = {
         ),
       );
     return errors;
+  },
+  async validateLater(object, _previous, context) {
+    const { policyName = "", paramRef } = bindingOf(object);
+    const policy = context.stored({ group, plural: "validatingadmissionpolicies" }, policyName);
+    return checkParamRef(paramRef, policy && policyOf(policy).paramKind, context);
   },
 };
