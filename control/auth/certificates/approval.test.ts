@@ -5,7 +5,6 @@ import { judge } from "./approval.ts";
 import { reservedNames } from "./reserved-names.ts";
 import type { CertificateSigningRequest } from "./signing.ts";
 
-const now = Date.parse("2026-01-01T00:00:00Z");
 const reserved = reservedNames({
   servers: () => ({ dnsNames: ["kubernetes", "server.test"], ipAddresses: ["192.0.2.1", "2001:db8::1"] }),
   clusterDomain: "cluster.local",
@@ -68,9 +67,9 @@ t.test("reservedNames() keeps what is taken for the API server, Services or the 
   }
 });
 
-const node = (name: string, addresses: string[], createdAgoMs = 3_600_000) =>
+const node = (name: string, addresses: string[]) =>
   ({
-    metadata: { name, creationTimestamp: new Date(now - createdAgoMs).toISOString() },
+    metadata: { name },
     status: { addresses: addresses.map((address) => ({ type: "InternalIP", address })) },
   }) as unknown as Node;
 // `liar` reports what is another's: it gets nothing for it, and keeps nobody from their own name.
@@ -78,20 +77,21 @@ const nodes = [
   node("pi", ["192.0.2.9", "2001:db8:0:0::9"]),
   node("liar", ["192.0.2.66", "quiet", "fresh"]),
   node("quiet", ["192.0.2.10"]),
-  node("fresh", ["192.0.2.11"], 5_000),
+  node("fresh", ["192.0.2.11"]),
 ];
-const renewals: Record<string, number> = { pi: now - 10_000, quiet: now - 120_000 };
+const heardAgo: Record<string, number> = { pi: 10_000, quiet: 120_000, fresh: 5_000 };
 
 interface Asked {
   by: string;
   cn: string;
   dnsNames?: string[];
   ipAddresses?: string[];
+  listeningMs?: number;
   signer: "kubelet-serving" | "kube-apiserver-client-kubelet" | "kube-apiserver-client" | "legacy-unknown";
 }
 const { key } = createKeyPair();
 
-function ask({ by, cn, signer, dnsNames = [], ipAddresses = [] }: Asked) {
+function ask({ by, cn, signer, dnsNames = [], ipAddresses = [], listeningMs = 3_600_000 }: Asked) {
   const request = createSigningRequest({ key, commonName: cn, organizations: ["system:nodes"], dnsNames, ipAddresses });
   const isNode = by.startsWith("system:node:");
   const csr = {
@@ -107,9 +107,9 @@ function ask({ by, cn, signer, dnsNames = [], ipAddresses = [] }: Asked) {
   return judge(csr, parseSigningRequest(request), {
     node: (name) => nodes.find(({ metadata }) => metadata.name === name),
     nodes: () => nodes,
-    lastRenewal: (name) => renewals[name],
+    heardAgoMs: (name) => heardAgo[name],
+    listeningMs,
     reserved,
-    now,
   });
 }
 
@@ -172,6 +172,21 @@ const rows: [string, Asked, object][] = [
   [
     "to join as a node that is long gone",
     { by: token, cn: "system:node:quiet", signer: client },
+    { answer: "approve-if-may" },
+  ],
+  [
+    "to join as a node that could not be heard yet",
+    { by: token, cn: "system:node:liar", signer: client, listeningMs: 39_000 },
+    { answer: "wait" },
+  ],
+  [
+    "to join as a node that was not heard",
+    { by: token, cn: "system:node:liar", signer: client, listeningMs: 40_000 },
+    { answer: "approve-if-may" },
+  ],
+  [
+    "to join by a new name, right after the start",
+    { by: token, cn: "system:node:new", signer: client, listeningMs: 0 },
     { answer: "approve-if-may" },
   ],
   [

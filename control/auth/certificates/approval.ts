@@ -9,10 +9,10 @@ import { type CertificateSigningRequest, nodeNameIn, problemWith, signers } from
 export interface ApprovalViews {
   node(name: string): Node | undefined;
   nodes(): readonly Node[];
-  /** Wall time in milliseconds when the node last renewed its lease. */
-  lastRenewal(nodeName: string): number | undefined;
+  /** Since the node last renewed its lease, or was made; undefined when it has done neither for as long as we listen. */
+  heardAgoMs(nodeName: string): number | undefined;
+  readonly listeningMs: number;
   readonly reserved: ReservedNames;
-  readonly now: number;
 }
 
 export type Judgement =
@@ -61,10 +61,13 @@ function judgeJoin(username: string, nodeName: string, views: ApprovalViews): Ju
   const problem = views.reserved.dnsProblem(nodeName);
   if (problem) return deny("NodeNameReserved", `${name} ${problem}`);
   // A second box must not take over the name of one that is alive; one that came back without its keys may.
-  const node = views.node(nodeName);
-  const seenAt = Math.max(views.lastRenewal(nodeName) ?? 0, Date.parse(node?.metadata.creationTimestamp ?? "") || 0);
-  if (node && views.now - seenAt < aliveWithinMs)
-    return deny("NodeNameTaken", `${name} is taken by a node that is alive`);
+  if (views.node(nodeName)) {
+    const heardAgoMs = views.heardAgoMs(nodeName);
+    if (heardAgoMs !== undefined && heardAgoMs < aliveWithinMs)
+      return deny("NodeNameTaken", `${name} is taken by a node that is alive`);
+    // After a restart every node has been silent.
+    if (heardAgoMs === undefined && views.listeningMs < aliveWithinMs) return { answer: "wait" };
+  }
   const tokenId = /^system:bootstrap:([a-z0-9]{6})$/.exec(username)?.[1];
   return {
     answer: "approve-if-may",

@@ -1,6 +1,7 @@
 // Signing requests that people approve or deny, and their end. How nodes get theirs is shown by test/integration/join.test.ts.
 
 import t from "tap";
+import { ApiClient } from "../../../plugins/kit/client/api-client.ts";
 import { FakeClock } from "../../../plugins/kit/clock.ts";
 import { resources } from "../../../plugins/kit/objects/resources.ts";
 import { createKeyPair, createSigningRequest, parseCertificate } from "../../../plugins/kit/x509.ts";
@@ -53,3 +54,45 @@ t.test(
     });
   },
 );
+
+t.test("certificateController() keeps the name of a node whose clock is wrong, until the node is silent", async (t) => {
+  const clock = new FakeClock(Date.now());
+  const room = await controllerRoom(t, ["certificate-controller"], { clock });
+  const user = {
+    name: "system:bootstrap:abcdef",
+    groups: ["system:bootstrappers:skiff:default-node-token", "system:authenticated"],
+  };
+  const joining = new ApiClient({ fetch: room.api.server.fetchAs(user), clock });
+  const ask = async () => {
+    const request = createSigningRequest({
+      key: createKeyPair().key,
+      commonName: "system:node:pi",
+      organizations: ["system:nodes"],
+    });
+    const made = await joining.create<Json>(
+      ref,
+      {
+        apiVersion: "certificates.k8s.io/v1",
+        kind: "CertificateSigningRequest",
+        metadata: { generateName: "join-" },
+        spec: {
+          request: Buffer.from(request).toString("base64"),
+          signerName: "kubernetes.io/kube-apiserver-client-kubelet",
+          usages: ["client auth"],
+        },
+      },
+      room.call,
+    );
+    const { status } = await room.until(ref, made.metadata.name, (csr) => csr.status?.conditions?.[0]);
+    return status.conditions[0].reason;
+  };
+  await room.create(resources.nodes, { metadata: { name: "pi" } });
+  await clock.advance(3_600_000);
+  const renewedAt = (ms: number) => ({ spec: { renewTime: new Date(ms).toISOString().replace("Z", "000Z") } });
+  const behind = clock.now() - 7_200_000;
+  await room.create(resources.leases, { metadata: { name: "pi", namespace: "kube-node-lease" }, ...renewedAt(behind) });
+  await clock.advance(30_000);
+  t.equal(await ask(), "NodeNameTaken");
+  await clock.advance(20_000);
+  t.equal(await ask(), "TokenUsed", "there is no such token");
+});

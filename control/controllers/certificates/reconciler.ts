@@ -3,7 +3,7 @@
 import type { Call } from "../../../plugins/kit/call.ts";
 import { type Fault, isFault, toFault } from "../../../plugins/kit/fault.ts";
 import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Lease, Node } from "../../../plugins/kit/objects/types.ts";
+import type { Node } from "../../../plugins/kit/objects/types.ts";
 import type { CertificateAndKey } from "../../../plugins/kit/x509.ts";
 import { judge, requesterOf } from "../../auth/certificates/approval.ts";
 import type { ReservedNames } from "../../auth/certificates/reserved-names.ts";
@@ -16,6 +16,7 @@ import {
 } from "../../auth/certificates/signing.ts";
 import { useToken } from "../../auth/join/token-use.ts";
 import type { ControllerContext, ControllerFactory } from "../../manager/contract.ts";
+import { NodeSigns } from "./node-signs.ts";
 
 type Condition = NonNullable<NonNullable<CertificateSigningRequest["status"]>["conditions"]>[number];
 
@@ -32,6 +33,7 @@ export interface SignerSettings {
 export function certificateController(signer: SignerSettings): ControllerFactory {
   return (context) => {
     const requests = context.informers.for<CertificateSigningRequest>(ref);
+    const signs = new NodeSigns(context.informers, context.clock);
     return {
       name: "certificates",
       wakes: [
@@ -50,7 +52,7 @@ export function certificateController(signer: SignerSettings): ControllerFactory
         const csr = requests.get("", name);
         if (!csr) return undefined;
         try {
-          return await step(csr, signer, context, call);
+          return await step(csr, { ...signer, signs }, context, call);
         } catch (error) {
           // Somebody else moved it on: that change wakes us again.
           if (isFault(error, "conflict", "not-found")) return undefined;
@@ -64,9 +66,13 @@ export function certificateController(signer: SignerSettings): ControllerFactory
 const has = (csr: CertificateSigningRequest, type: string) =>
   csr.status?.conditions?.some((each) => each.type === type) === true;
 
+interface Signer extends SignerSettings {
+  readonly signs: NodeSigns;
+}
+
 async function step(
   csr: CertificateSigningRequest,
-  signer: SignerSettings,
+  signer: Signer,
   context: ControllerContext,
   call: Call,
 ): Promise<number | undefined> {
@@ -89,7 +95,7 @@ async function step(
 
 async function approve(
   csr: CertificateSigningRequest,
-  { reserved }: SignerSettings,
+  { reserved, signs }: Signer,
   context: ControllerContext,
   call: Call,
 ): Promise<number | undefined> {
@@ -100,8 +106,8 @@ async function approve(
     node: (name) => nodes.get("", name),
     nodes: () => nodes.list(),
     reserved,
-    lastRenewal: (name) => renewalOf(informers.for<Lease>(resources.leases).get("kube-node-lease", name)),
-    now: clock.now(),
+    heardAgoMs: (name) => signs.heardAgoMs(name),
+    listeningMs: signs.listeningMs,
   });
   switch (judgement.answer) {
     case "not-mine":
@@ -143,11 +149,6 @@ async function deny(
 ): Promise<undefined> {
   await condition(csr, "approval", { type: "Denied", reason, message }, context, call);
 }
-
-const renewalOf = (lease: Lease | undefined): number | undefined => {
-  const at = Date.parse(String(lease?.spec?.renewTime ?? ""));
-  return Number.isNaN(at) ? undefined : at;
-};
 
 async function may(
   client: ControllerContext["client"],
