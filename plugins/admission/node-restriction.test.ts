@@ -177,6 +177,13 @@ const rows: [string, AdmissionRequest, RegExp | undefined][] = [
     /not allowed to modify ownerReferences/,
   ],
   [
+    "registers with an owner",
+    on(node({ ownerReferences: [{ apiVersion: "storage.k8s.io/v1", kind: "CSINode", name: "pi", uid: "u" }] }), {
+      resource: "nodes",
+    }),
+    /not allowed to modify ownerReferences/,
+  ],
+  [
     "registers with the pod network of another",
     on(node({}, { podCIDR: "10.42.1.0/24", podCIDRs: ["10.42.1.0/24"] }), { resource: "nodes" }),
     /not allowed to set podCIDRs/,

@@ -22,6 +22,10 @@ export function restrictNode(node: string, request: AdmissionRequest): void {
   // Other nodes send the traffic of these addresses here, so the control plane gives them. Stricter than upstream.
   if (!equalJson(podCidrs(next), podCidrs(previous)))
     throw refuse(request, `node ${quote(node)} is not allowed to set podCIDRs`);
+  // Garbage-collected with an owner that never was (CVE-2025-5187), or that it may delete as its CSINode, a node would register again
+  // without its taints. Upstream allows owners at registration.
+  if (!equalJson(next.metadata.ownerReferences ?? [], previous?.metadata.ownerReferences ?? []))
+    throw refuse(request, `node ${quote(node)} is not allowed to modify ownerReferences`);
   if (operation === "CREATE") {
     if (configSource) throw refuse(request, `node ${quote(node)} is not allowed to set a non-nil configSource`);
     if (labels.length > 0)
@@ -32,8 +36,5 @@ export function restrictNode(node: string, request: AdmissionRequest): void {
     throw refuse(request, `node ${quote(node)} is not allowed to update configSource to a new non-nil configSource`);
   if (!equalJson(next.spec?.taints ?? [], previous.spec?.taints ?? []))
     throw refuse(request, `node ${quote(node)} is not allowed to modify taints`);
-  // Garbage collected by an owner that never was, a node would register again without its taints (CVE-2025-5187).
-  if (!equalJson(next.metadata.ownerReferences ?? [], previous.metadata.ownerReferences ?? []))
-    throw refuse(request, `node ${quote(node)} is not allowed to modify ownerReferences`);
   if (labels.length > 0) throw refuse(request, `is not allowed to modify labels: ${labels.join(", ")}`);
 }
