@@ -227,7 +227,9 @@ export async function openControl(options: ControlOptions, call: Call): Promise<
   await ensureSystemObjects(system, facts, call);
   // A store of our own has no other servers on it.
   const isShared = choice.store !== "sqlite";
-  const addresses = new ServerAddresses({ client: system, clock, log, advertise: options.advertise, isShared });
+  const { advertise, serving } = options;
+  const { dnsNames } = serving;
+  const addresses = new ServerAddresses({ client: system, clock, log, advertise, dnsNames, isShared });
   await keepTrying((tellCall) => addresses.tell(tellCall), clock, log, call);
   await reconcileBootstrapPolicy(system, call);
   // What every cluster has is there now; from here on writes are held to the rules.

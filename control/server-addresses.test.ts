@@ -5,7 +5,9 @@ import { FakeClock } from "../plugins/kit/clock.ts";
 import { noLog as log } from "../plugins/kit/log.ts";
 import { resources } from "../plugins/kit/objects/resources.ts";
 import { admin, type Json, startApi } from "../test/harness/api-server.ts";
+import { testPki } from "../test/harness/certificates.ts";
 import { until } from "../test/harness/until.ts";
+import { serverNames } from "./auth/certificates/server-names.ts";
 import { ServerAddresses } from "./server-addresses.ts";
 
 async function room(t: Test) {
@@ -13,8 +15,8 @@ async function room(t: Test) {
   const api = await startApi({ clock });
   t.teardown(() => api.close());
   const client = new ApiClient({ fetch: api.server.fetchAs(admin), clock, log });
-  const serverAt = (address: string, port = 6443, isShared = true) =>
-    new ServerAddresses({ client, clock, log, advertise: { address, port }, isShared });
+  const serverAt = (address: string, port = 6443, isShared = true, dnsNames: readonly string[] = []) =>
+    new ServerAddresses({ client, clock, log, advertise: { address, port }, dnsNames, isShared });
   const shown = async () => {
     const { items } = await client.list<Json>(resources.endpointslices, { namespace: "default" }, call);
     const { subsets } = await client.get<Json>(resources.endpoints, { namespace: "default", name: "kubernetes" }, call);
@@ -27,7 +29,7 @@ async function room(t: Test) {
     t.same(slices.sort(), [...all].sort(), "endpoints and slices tell the same");
     return all;
   };
-  return { clock, client, serverAt, shown };
+  return { api, clock, client, serverAt, shown };
 }
 
 t.test("tell() puts a server beside those that live", async (t) => {
@@ -50,7 +52,7 @@ t.test("tell() puts a server beside those that live", async (t) => {
 t.test("tell() keeps servers on other ports apart, and forgets where a server was", async (t) => {
   const { serverAt, shown, client, clock } = await room(t);
   const advertise = { address: "192.0.2.1", port: 6443 };
-  const moving = new ServerAddresses({ client, clock, log, advertise, isShared: true });
+  const moving = new ServerAddresses({ client, clock, log, advertise, dnsNames: [], isShared: true });
   await moving.tell(call);
   await serverAt("192.0.2.9", 7443).tell(call);
   t.same(await shown(), ["192.0.2.1:6443", "192.0.2.9:7443"]);
@@ -80,4 +82,19 @@ t.test("tell() writes the only server of its store without a lease", async (t) =
   await serverAt("192.0.2.1", 6443, false).tell(call);
   t.same(await shown(), ["192.0.2.1:6443"]);
   t.same((await client.list(resources.leases, { namespace: "kube-system" }, call)).items, []);
+});
+
+t.test("serverNames() has the names of every server that lives", async (t) => {
+  const { api, serverAt } = await room(t);
+  const { server: own } = testPki();
+  const names = () => serverNames({ serving: () => own }, api.server.informers).dnsNames;
+  const before = names();
+  const one = serverAt("192.0.2.1", 6443, true, ["one.test"]);
+  const two = serverAt("192.0.2.2", 6443, true, ["two.test", "api.test"]);
+  await one.tell(call);
+  await two.tell(call);
+  await until("both to be seen", () => names().length === before.length + 3);
+  t.same(new Set(names()), new Set([...before, "one.test", "two.test", "api.test"]));
+  await two.run({ signal: AbortSignal.abort() });
+  await until("the one that stopped to be gone", () => names().length === before.length + 1);
 });

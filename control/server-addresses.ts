@@ -11,6 +11,7 @@ import type { Log } from "../plugins/kit/log.ts";
 import { resources } from "../plugins/kit/objects/resources.ts";
 import type { KubeObject, Lease } from "../plugins/kit/objects/types.ts";
 import { statusFault } from "../plugins/kit/status-fault.ts";
+import { serverLease } from "./auth/certificates/server-names.ts";
 import { validateReachableIp } from "./resources/addresses.ts";
 
 export interface ServerAddress {
@@ -24,14 +25,16 @@ export interface ServerAddressesOptions {
   readonly log: Log;
   /** Where this server is reached now. */
   readonly advertise: ServerAddress;
+  /** By which names clients reach it: no node may have one of them. */
+  readonly dnsNames: readonly string[];
   /** Other servers may use the same store. */
   readonly isShared: boolean;
 }
 
-const leaseNamespace = "kube-system";
+const leaseNamespace = serverLease.namespace;
 const namespace = "default";
 const name = "kubernetes";
-const identity = { "apiserver.kubernetes.io/identity": "kube-apiserver" };
+const identity = serverLease.labels;
 const leaseSeconds = 30;
 const renewMs = 10_000;
 
@@ -106,14 +109,15 @@ export class ServerAddresses {
       renewTime: new Date(clock.now()).toISOString().replace("Z", "000Z"),
     };
     const at = { namespace: leaseNamespace, name: lease };
+    const annotations = { [serverLease.namesAnnotation]: this.#options.dnsNames.join() };
     try {
-      await client.patch(resources.leases, at, { type: "merge", body: { spec } }, call);
+      await client.patch(resources.leases, at, { type: "merge", body: { metadata: { annotations }, spec } }, call);
     } catch (error) {
       if (!isFault(error, "not-found")) throw error;
       const object = {
         apiVersion: "coordination.k8s.io/v1",
         kind: "Lease",
-        metadata: { ...at, labels: identity },
+        metadata: { ...at, labels: identity, annotations },
         spec,
       };
       await client.create(resources.leases, object, call, { namespace: leaseNamespace });

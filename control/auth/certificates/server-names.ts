@@ -1,10 +1,19 @@
-// What clients reach the cluster's API servers by: the names in this server's certificate, and where every server that lives is.
+// What clients reach the cluster's API servers by: the names in this server's certificate, and the names and addresses of every server
+// that lives.
 
 import type { Informer } from "../../../plugins/kit/informer.ts";
-import type { EndpointSlice } from "../../../plugins/kit/objects/types.ts";
+import type { EndpointSlice, Lease } from "../../../plugins/kit/objects/types.ts";
 import { resources } from "../../../plugins/kit/objects/resources.ts";
 import { parseCertificate } from "../../../plugins/kit/x509.ts";
 import type { Pki } from "../pki.ts";
+
+/** On the leases of API servers that share a store. */
+export const serverLease = {
+  namespace: "kube-system",
+  labels: { "apiserver.kubernetes.io/identity": "kube-apiserver" },
+  /** The DNS names in the server's certificate, behind commas. */
+  namesAnnotation: "skiff.dev/dns-names",
+} as const;
 
 interface Informers {
   for<T extends object>(of: { group: string; plural: string }): Informer<T>;
@@ -23,5 +32,15 @@ export function serverNames(
         metadata.namespace === "default" && metadata.labels?.["kubernetes.io/service-name"] === "kubernetes",
     );
   const others = slices.flatMap(({ endpoints }) => endpoints ?? []).flatMap(({ addresses }) => addresses);
-  return { dnsNames, ipAddresses: [...ipAddresses, ...others] };
+  return { dnsNames: [...dnsNames, ...namesOfOthers(informers)], ipAddresses: [...ipAddresses, ...others] };
+}
+
+function namesOfOthers(informers: Informers): string[] {
+  return informers
+    .for<Lease>(resources.leases)
+    .list(serverLease.namespace)
+    .filter(({ metadata }) =>
+      Object.entries(serverLease.labels).every(([key, value]) => metadata.labels?.[key] === value),
+    )
+    .flatMap(({ metadata }) => metadata.annotations?.[serverLease.namesAnnotation]?.split(",") ?? []);
 }
