@@ -78,6 +78,8 @@ type Listener = (incoming: Incoming, outgoing: Outgoing) => void;
 const keepAliveMs = 120_000;
 /** What Go's servers take. A command to run in a container stands in the address, and may be long. */
 const maxHeaderSize = 1024 * 1024;
+/** Deno drops header lines after this many: one that asks to impersonate among them, and the request would run as the real user. */
+const mostHeaderLines = 1000;
 const nobody: Peer = { address: "" };
 const peers = new WeakMap<object, Peer>();
 
@@ -94,7 +96,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       end?.();
     });
     // Neither rejects: what fails is told to `onError`.
-    void (request ? answer(options, request, peerOf(socketOf(incoming)), onError) : refusal())
+    void (request ? answer(options, request, peerOf(socketOf(incoming)), onError) : refusal(incoming))
       .then((response) => sendResponse(response, outgoing, sending))
       .then(() => {
         if (!incoming.complete) awaitRest(incoming, patience);
@@ -103,8 +105,10 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const server = makeServer(options, listener);
   connections.follow(server, options.tls !== undefined);
   server.on("upgrade", (request: http.IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (!options.upgrade)
-      return socket.end("HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+    if (!options.upgrade || mayLackHeaders(request)) {
+      const status = mayLackHeaders(request) ? "431 Request Header Fields Too Large" : "400 Bad Request";
+      return socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+    }
     connections.upgraded(socket);
     options.upgrade({ request, socket, head, peer: peerOf(socket) });
   });
@@ -130,6 +134,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
 
 /** Undefined where the request cannot be made sense of. */
 function requestOf(incoming: Incoming): ServedRequest | undefined {
+  if (mayLackHeaders(incoming)) return undefined;
   try {
     return new ServedRequest(incoming);
   } catch {
@@ -138,9 +143,12 @@ function requestOf(incoming: Incoming): ServedRequest | undefined {
   }
 }
 
-async function refusal(): Promise<Response> {
+async function refusal(incoming: Incoming): Promise<Response> {
+  if (mayLackHeaders(incoming)) return new Response("too many request headers\n", { status: 431 });
   return new Response("bad request\n", { status: 400 });
 }
+
+const mayLackHeaders = ({ rawHeaders }: Pick<Incoming, "rawHeaders">) => rawHeaders.length >= 2 * mostHeaderLines;
 
 async function answer(
   options: ServeOptions,

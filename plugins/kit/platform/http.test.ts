@@ -491,6 +491,27 @@ t.test("a request that makes no sense is answered with 400", async (t) => {
   t.match(text, /^HTTP\/1\.1 400 /);
 });
 
+t.test("a request with more header lines than the runtime keeps is not answered without those", async (t) => {
+  const reached: string[] = [];
+  const server = await start(
+    t,
+    () => {
+      reached.push("handler");
+      return new Response("ok");
+    },
+    { upgrade: ({ socket }) => socket.end(`${reached.push("upgrade")}`) },
+  );
+  const filler = Array.from({ length: 1200 }, (_, at) => `a${at}: b\r\n`).join("");
+  for (const first of ["connection: close\r\n", "connection: Upgrade\r\nupgrade: echo\r\n"]) {
+    const socket = net.connect(server.port, "127.0.0.1");
+    socket.write(`GET / HTTP/1.1\r\nhost: x\r\n${first}${filler}impersonate-user: eve\r\n\r\n`);
+    let text = "";
+    for await (const chunk of socket) text += String(chunk);
+    t.match(text, /^HTTP\/1\.1 431 /, first);
+  }
+  t.same(reached, []);
+});
+
 t.test("a request's head may be as long as Kubernetes' servers take it", async (t) => {
   const handler: Handler = (request) => new Response(String(request.url.length));
   const command = "a".repeat(400_000);
