@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
@@ -29,4 +29,14 @@ t.test("mount() and unmount() work on paths with spaces, and unmount() may be ca
   t.notOk(isLocalMountPoint(dir));
   unmount(dir);
   t.notOk(isLocalMountPoint(join(dir, "absent")));
+});
+
+t.test("unmount() follows no symbolic link", async (t) => {
+  const dir = temporary(t);
+  const point = join(dir, "m m");
+  mkdirSync(point);
+  mount("tmpfs", point, "tmpfs", mountFlags.noSuid, "size=64k");
+  symlinkSync(point, join(dir, "link"));
+  unmount(join(dir, "link"));
+  t.ok(isMountPoint(point));
 });

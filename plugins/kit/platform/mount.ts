@@ -18,6 +18,7 @@ export const mountFlags = {
 } as const;
 
 const detach = 2;
+const umountNoFollow = 8;
 const EINVAL = 22;
 const ENOENT = 2;
 
@@ -33,9 +34,12 @@ export function mount(
     throw systemFault(`Cannot mount ${source} on ${target}`, koffi.errno());
 }
 
-/** Takes away every mount stacked on the path; nothing there is fine. Busy ones are detached and vanish with their last user. */
+/**
+ * Takes away every mount stacked on the path; nothing there is fine, nor is a symbolic link followed. Busy ones are detached and vanish with
+ * their last user.
+ */
 export function unmount(target: string): void {
-  while (libc().umount2(target, detach) === 0);
+  while (libc().umount2(target, detach | umountNoFollow) === 0);
   const number = koffi.errno();
   if (number !== EINVAL && number !== ENOENT) throw systemFault(`Cannot unmount ${target}`, number);
 }
