@@ -23,6 +23,7 @@ const ELOOP = 40;
 interface Calls {
   openat(directory: number, path: string, flags: number, mode: number): number;
   openat2(number: number, directory: number, path: string, how: Uint8Array, size: number): number;
+  readlinkat(link: number, path: string, into: Uint8Array, size: number): number;
 }
 let loaded: Calls | undefined;
 
@@ -32,6 +33,7 @@ function calls(): Calls {
   loaded = {
     openat: library.func("int openat(int, const char *, int, uint32_t)"),
     openat2: library.func("long syscall(long, int, const char *, const uint8_t *, size_t)"),
+    readlinkat: library.func("int64_t readlinkat(int, const char *, _Out_ uint8_t *, size_t)"),
   };
   return loaded;
 }
@@ -46,6 +48,16 @@ export function openDirectory(path: string, options: { followsLink?: boolean } =
 export function openEntry(directory: number, name: string, options: { mustBeDirectory?: boolean } = {}): number {
   const flags = O_PATH | O_NOFOLLOW | O_CLOEXEC | (options.mustBeDirectory ? O_DIRECTORY : 0);
   return checked(calls().openat(directory, name, flags, 0), name);
+}
+
+const mostTargetBytes = 4096;
+
+/** Where a symbolic link that is held open leads. */
+export function targetOf(link: number): string {
+  const target = Buffer.alloc(mostTargetBytes);
+  const length = Number(calls().readlinkat(link, "", target, target.length));
+  if (length < 0) throw systemFault("failed to read a symbolic link", koffi.errno());
+  return target.toString("utf8", 0, length);
 }
 
 const mostTries = 128;

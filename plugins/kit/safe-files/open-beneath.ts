@@ -1,8 +1,8 @@
 // Opens a path below a directory so that nothing in it leads out: not `..`, not an absolute link, not a link swapped in meanwhile.
 
-import { lstatSync, readlinkSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { Fault, isFault } from "../fault.ts";
-import { closeHandle, openDirectory, openEntry, openResolved, resolve } from "./calls.ts";
+import { closeHandle, openDirectory, openEntry, openResolved, resolve, targetOf } from "./calls.ts";
 
 export interface BeneathOptions {
   /** Symbolic links that stay below the directory are followed; otherwise any link is refused. */
@@ -56,9 +56,13 @@ function openByStep(root: number, path: string, options: BeneathOptions): number
         if (parts.length > 0 && !found.isDirectory()) throw new Fault("forbidden", `"${part}" is not a directory`);
         continue;
       }
-      closeHandle(next);
-      if (!(options.followsLinks || options.isRoot) || ++links > mostLinks) throw escapes();
-      const target = readLink(at, part);
+      let target: string;
+      try {
+        if (!(options.followsLinks || options.isRoot) || ++links > mostLinks) throw escapes();
+        target = targetOf(next);
+      } finally {
+        closeHandle(next);
+      }
       if (target.startsWith("/")) {
         if (!options.isRoot) throw escapes();
         for (const handle of passed.splice(1)) closeHandle(handle);
@@ -69,11 +73,4 @@ function openByStep(root: number, path: string, options: BeneathOptions): number
   } finally {
     for (const handle of passed) closeHandle(handle);
   }
-}
-
-function readLink(directory: number, name: string): string {
-  const path = `/proc/self/fd/${directory}/${name}`;
-  // Swapped since it was looked at: not a link any more.
-  if (!lstatSync(path).isSymbolicLink()) throw new Fault("conflict", `"${name}" was replaced while it was opened`);
-  return readlinkSync(path);
 }

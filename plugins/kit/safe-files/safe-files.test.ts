@@ -127,6 +127,31 @@ t.test("openRegularFile() refuses what is not a regular file, without waiting", 
   t.equal((await readPart(file, 99, "tail")).toString(), "content");
 });
 
+for (const [name, using] of [
+  ["openat2", (work: () => void) => work()],
+  ["steps", withoutOpenat2],
+] as const) {
+  t.test(`readInRoot() by ${name} reads nothing outside, whoever swaps links in`, async (t) => {
+    const dir = temporary(t);
+    const root = join(dir, "root");
+    mkdirSync(join(dir, "host"));
+    writeFileSync(join(dir, "host/passwd"), "the host's");
+    writeFileSync(join(dir, "host-file"), "the host's");
+    mkdirSync(join(root, "etc"), { recursive: true });
+    writeFileSync(join(root, "etc/passwd"), "the image's");
+    writeFileSync(join(root, "group"), "the image's");
+    await startSwapper(t, join(root, "etc"), join(dir, "host"));
+    await startSwapper(t, join(root, "group"), join(dir, "host-file"));
+    const seen = new Set<string>();
+    using(() => {
+      for (let round = 0; round < 4 * rounds; round++)
+        for (const path of ["/etc/passwd", "/group"]) seen.add(readInRoot(root, path, 1024));
+    });
+    t.ok(seen.has("the image's"));
+    t.notOk(seen.has("the host's"));
+  });
+}
+
 t.test("removeTree() removes links and never what they lead to, whoever swaps directories", async (t) => {
   const dir = temporary(t);
   const outside = join(dir, "outside");
