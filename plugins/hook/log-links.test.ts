@@ -1,8 +1,18 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { testPod } from "../../test/harness/pod-room.ts";
+import { startSwapper } from "../../test/harness/racer.ts";
 import { hookSuite } from "../../test/suites/hook.ts";
 import { uninterrupted } from "../kit/call.ts";
 import { systemClock } from "../kit/clock.ts";
@@ -60,4 +70,21 @@ t.test("log-links: the folder can be set, and a wrong setting is named", async (
   await (await open()).started?.(pod, container(pod, "main"), uninterrupted);
   t.same(readdirSync(dir), ["web_default_main-umain0.log"]);
   t.throws(() => logLinks.configure?.({ folder: "/x" }), { code: "invalid", message: /folder/ });
+});
+
+t.test("log-links: links are made and removed in their own directory, whoever swaps it for a link", async (t) => {
+  const { dir, open, container, links } = await room(t);
+  const hook = await open();
+  const pod = testPod("web", {}, { uid: "u" });
+  const host = join(dir, "host");
+  mkdirSync(host);
+  const target = "/n_web_u/main/0.log";
+  symlinkSync(target, join(host, "web_default_main-other.log"));
+  await hook.started?.(pod, container(pod, "main"), uninterrupted);
+  await startSwapper(t, links, host);
+  for (let round = 0; round < 200; round++) {
+    await hook.started?.(pod, container(pod, "main", round), uninterrupted).catch(() => {});
+    await hook.cleanup?.(pod, uninterrupted).catch(() => {});
+  }
+  t.same(readdirSync(host), ["web_default_main-other.log"]);
 });

@@ -1,21 +1,14 @@
 // log-links: a link to each container's log whose name alone says whose it is, `<pod>_<namespace>_<container>-<id>.log`, in one flat folder:
 // what log collectors for Kubernetes read.
 
-import {
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { checkSettings, optional, string } from "../kit/config-check.ts";
 import { type PodHook, hookKind } from "../kit/hook.ts";
 import type { Pod } from "../kit/objects/types.ts";
 import type { Plugin } from "../kit/plugin.ts";
+import { isFault } from "../kit/fault.ts";
+import { Folder } from "../kit/safe-files/folder.ts";
 
 interface Settings {
   /** Beside the folder of the pods' logs unless told. */
@@ -28,13 +21,12 @@ function openLinks({ dir: told }: Settings, stateDir: string): PodHook {
   // Clean-up knows only the pod, and may come after a restart: where the links are is written down.
   const memory = join(stateDir, "folder");
   let folder = told ?? (exists(memory) ? readFileSync(memory, "utf8") : undefined);
-  const remove = (isOurs: (name: string, target: string) => boolean) => {
-    const inside = folder;
-    if (inside === undefined) return;
-    for (const name of listing(inside)) {
-      const link = join(inside, name);
-      const target = linkTarget(link);
-      if (target !== undefined && isOurs(name, target)) rmSync(link, { force: true });
+  // A pod may have the directory of all logs mounted: the directory of the links is not followed when it is a link, unless it was configured.
+  const open = (path: string) => Folder.open(path, { followsLink: told !== undefined });
+  const remove = (links: Folder, isOurs: (name: string, target: string) => boolean) => {
+    for (const name of links.names()) {
+      const target = links.linkTarget(name);
+      if (target !== undefined && isOurs(name, target)) links.removeFile(name);
     }
   };
   return {
@@ -45,17 +37,28 @@ function openLinks({ dir: told }: Settings, stateDir: string): PodHook {
       folder = wanted;
       mkdirSync(folder, { recursive: true, mode: 0o755 });
       const prefix = `${startOf(pod)}${container.name}-`;
-      // Earlier generations stay for as long as their logs do.
-      remove((name, target) => name.startsWith(prefix) && !exists(target));
-      const link = join(folder, `${prefix}${container.id}.log`);
-      rmSync(link, { force: true });
-      symlinkSync(container.logPath, link);
+      const link = `${prefix}${container.id}.log`;
+      const links = open(folder);
+      try {
+        // Earlier generations stay for as long as their logs do.
+        remove(links, (name, target) => name.startsWith(prefix) && !exists(target));
+        links.removeFile(link);
+        links.makeLink(link, container.logPath);
+      } finally {
+        links.close();
+      }
     },
     async cleanup(pod) {
+      const links = folder === undefined ? undefined : openIfThere(() => open(folder as string));
+      if (!links) return;
       const uid = pod.metadata.uid ?? "";
       const isOurs = (name: string, target: string) =>
         name.startsWith(startOf(pod)) && basename(dirname(dirname(target))).endsWith(`_${uid}`);
-      remove(isOurs);
+      try {
+        remove(links, isOurs);
+      } finally {
+        links.close();
+      }
     },
   };
 }
@@ -68,20 +71,12 @@ function defaultFolder(logPath: string): string {
   return join(dirname(folder), "containers");
 }
 
-function listing(folder: string): string[] {
+function openIfThere(open: () => Folder): Folder | undefined {
   try {
-    return readdirSync(folder);
+    return open();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    if (isFault(error, "not-found")) return undefined;
     throw error;
-  }
-}
-
-function linkTarget(path: string): string | undefined {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return undefined; // a file of somebody else's, or gone meanwhile
   }
 }
 

@@ -30,10 +30,14 @@ import { closeHandle, isNoDirectory, openDirectory, openEntry } from "./calls.ts
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 
-export interface FileAttributes {
-  readonly mode: number;
+interface Owner {
   readonly uid: number;
   readonly gid: number;
+}
+
+/** Without an owner, what is made is the process's own, and what is there keeps its. */
+export interface FileAttributes extends Partial<Owner> {
+  readonly mode: number;
 }
 
 export class Folder {
@@ -119,7 +123,7 @@ export class Folder {
   }
 
   /** A new file. Fails where the name is taken, by whatever. */
-  makeFile(name: string, data: Uint8Array, { mode, uid, gid }: FileAttributes): void {
+  makeFile(name: string, data: Uint8Array, { mode, uid = -1, gid = -1 }: FileAttributes): void {
     const file = openSync(this.at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
     try {
       for (let done = 0; done < data.length; ) done += writeSync(file, data, done);
@@ -131,13 +135,13 @@ export class Folder {
     }
   }
 
-  makeLink(name: string, target: string, { uid, gid }: Omit<FileAttributes, "mode">): void {
+  makeLink(name: string, target: string, owner?: Owner): void {
     symlinkSync(target, this.at(name));
-    lchownSync(this.at(name), uid, gid);
+    if (owner) lchownSync(this.at(name), owner.uid, owner.gid);
   }
 
   /** Of the directory itself. */
-  own({ mode, uid, gid }: FileAttributes): void {
+  own({ mode, uid = -1, gid = -1 }: FileAttributes): void {
     chownSync(this.path, uid, gid);
     chmodSync(this.path, mode);
   }
