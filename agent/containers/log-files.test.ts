@@ -8,11 +8,12 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import t from "tap";
 import { uninterrupted as call } from "../../plugins/kit/call.ts";
@@ -21,7 +22,7 @@ import { noLog } from "../../plugins/kit/log.ts";
 import { startSwapper } from "../../test/harness/racer.ts";
 import { LogRotation } from "../resources/log-rotation.ts";
 import { readLog } from "../server/logs/read-log.ts";
-import { removeLogs } from "./log-files.ts";
+import { makeLogDirectory, removeLogs } from "./log-files.ts";
 
 const line = (text: string) => `2026-01-01T00:00:00.000000000Z stdout F ${text}\n`;
 
@@ -108,6 +109,27 @@ t.test("LogRotation compresses and renames inside the log directory alone", asyn
       t.notMatch(gunzipSync(readFileSync(join(dir, name))).toString(), "the host's");
   }
   t.equal(readFileSync(join(host, "0.log"), "utf8"), line("the host's"));
+});
+
+t.test("makeLogDirectory() makes directories below the logs alone, whoever swaps links in", async (t) => {
+  const { root, host, path } = scene(t);
+  const other = join(root, "logs/n_q_uid/c/0.log");
+  makeLogDirectory(other);
+  t.equal(statSync(dirname(other)).mode & 0o777, 0o755);
+  makeLogDirectory(other);
+  symlinkSync(host, join(root, "logs/planted"));
+  t.throws(() => makeLogDirectory(join(root, "logs/planted/c/0.log")), { code: "forbidden" });
+  writeFileSync(join(root, "logs/file"), "");
+  t.throws(() => makeLogDirectory(join(root, "logs/file/c/0.log")), { code: "forbidden" });
+  await startSwapper(t, dirname(dirname(path)), host);
+  for (let round = 0; round < 300; round++) {
+    try {
+      makeLogDirectory(join(root, `logs/n_p_uid/c${round}/0.log`));
+    } catch {
+      continue; // it met the link
+    }
+  }
+  t.same(readdirSync(host), ["0.log"]);
 });
 
 t.test("removeLogs() removes inside the log directory alone", async (t) => {

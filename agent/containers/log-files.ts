@@ -1,9 +1,10 @@
 // The files of one container's log, `<logs>/<pod>/<container>/<n>.log`. Whoever may write to the log directory (a pod with a hostPath of
 // it) must not make the agent read or change other files: no component below `<logs>` is followed when it is a link.
 
+import { mkdirSync } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { isFault } from "../../plugins/kit/fault.ts";
+import { Fault, isFault } from "../../plugins/kit/fault.ts";
 import { Folder } from "../../plugins/kit/safe-files/folder.ts";
 import { openBeneath } from "../../plugins/kit/safe-files/open-beneath.ts";
 import { openRegularBeneath, openRegularFile } from "../../plugins/kit/safe-files/regular-file.ts";
@@ -12,6 +13,26 @@ import { openRegularBeneath, openRegularFile } from "../../plugins/kit/safe-file
 function placeOf(logPath: string): { root: string; directory: string } {
   const directory = dirname(logPath);
   return { root: dirname(dirname(directory)), directory: join(basename(dirname(directory)), basename(directory)) };
+}
+
+const directoryMode = 0o755;
+
+/** Makes the directory that the log will be in, where it is missing. Fault `forbidden` where something else is in its place. */
+export function makeLogDirectory(logPath: string): void {
+  const { root, directory } = placeOf(logPath);
+  mkdirSync(root, { recursive: true, mode: directoryMode });
+  let folder = Folder.open(root, { followsLink: true });
+  try {
+    for (const name of directory.split("/")) {
+      const next = folder.look(name) ? folder.folder(name) : folder.makeFolder(name, { mode: directoryMode });
+      if (!next)
+        throw new Fault("forbidden", `failed to make the directory of ${logPath}: "${name}" is not a directory`);
+      folder.close();
+      folder = next;
+    }
+  } finally {
+    folder.close();
+  }
 }
 
 /** A regular file, opened without waiting. Fault `not-found`, or `forbidden` for links, FIFOs and devices. */

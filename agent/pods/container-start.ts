@@ -1,9 +1,6 @@
 // Starts one container: image, environment, mounts, config, create, start, postStart. Each step that fails has upstream's reason.
 
-import { randomBytes } from "node:crypto";
-import { constants } from "node:fs";
-import { chmod, mkdir, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { CreateContainerRequest, Mount, type PodSandboxConfig } from "../../cri/api/gen/runtime.js";
 import { type Call, within } from "../../plugins/kit/call.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
@@ -12,6 +9,8 @@ import { containerConfig } from "../containers/container-config.ts";
 import { environmentOf } from "../containers/environment.ts";
 import { hostsFile } from "../containers/hosts-file.ts";
 import { containerLogPath, messageDir, podLogDir } from "../containers/identity.ts";
+import { makeLogDirectory } from "../containers/log-files.ts";
+import { makeMessageFile, writeHostsFile } from "../containers/mounted-files.ts";
 import { mountsOf } from "../containers/mounts.ts";
 import type { PresentImage } from "../images/image-manager.ts";
 import { newestOf, type ObservedPod } from "../pleg/observed.ts";
@@ -26,8 +25,6 @@ import { StartFailure } from "./start-failure.ts";
 
 // Making and starting a container is not cut short when the pod is deleted meanwhile: half-made ones are harder to clean up than whole ones.
 const runtimeTimeoutMs = 120_000;
-
-const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW, O_NONBLOCK } = constants;
 
 export interface ContainerStart {
   readonly pod: AgentPod;
@@ -117,8 +114,8 @@ async function makeConfig(
       deps.resources.allot(pod, container, call),
     ]);
     const environment = new Map([...own, ...allotment.environment]);
-    const [hosts, messageFile] = await Promise.all([writeHosts(deps, start), makeMessageFile(deps, start)]);
-    await mkdir(dirname(join(podLogDir(node.logsDir, pod.metadata), container.name, "0.log")), { recursive: true });
+    const [hosts, messageFile] = await Promise.all([hostsFileOf(deps, start), messageFileOf(deps, start)]);
+    makeLogDirectory(join(podLogDir(node.logsDir, pod.metadata), containerLogPath(container.name, start.restartCount)));
     const hasRecursiveReadOnly = node.hasRecursiveReadOnly(start.runtimeHandler);
     const mountFacts = { volumes, environment, hostsFile: hosts, messageFile, hasRecursiveReadOnly };
     const mounts = await mountsOf(pod, container, mountFacts, deps.volumes, call);
@@ -159,27 +156,17 @@ function targetOf(start: ContainerStart): string | undefined {
   return targetContainerName ? newestOf(start.observed, targetContainerName)?.id : undefined;
 }
 
-async function writeHosts(deps: PodDeps, { pod, container, podIps }: ContainerStart): Promise<string | undefined> {
+async function hostsFileOf(deps: PodDeps, { pod, container, podIps }: ContainerStart): Promise<string | undefined> {
   if ((container.volumeMounts ?? []).some((mount) => mount.mountPath === "/etc/hosts")) return undefined;
   const path = join(deps.node.podsDir, pod.metadata.uid, "etc-hosts");
   const hostFile = pod.spec.hostNetwork ? deps.node.hostsFile() : "";
-  const text = hostsFile(pod, { podIps, clusterDomain: deps.node.clusterDomain, hostFile });
-  await mkdir(dirname(path), { recursive: true });
-  // In place, because running containers have the file mounted; without waiting, because one of them may hold a lease on it.
-  await writeFile(path, text, { mode: 0o644, flag: O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK });
+  await writeHostsFile(path, hostsFile(pod, { podIps, clusterDomain: deps.node.clusterDomain, hostFile }));
   return path;
 }
 
-/** Every generation gets a file of its own: the one before may still be read. */
-async function makeMessageFile(deps: PodDeps, { pod, container }: ContainerStart): Promise<string | undefined> {
+async function messageFileOf(deps: PodDeps, { pod, container }: ContainerStart): Promise<string | undefined> {
   if (container.terminationMessagePath === "") return undefined;
-  const dir = messageDir(deps.node.podsDir, pod.metadata.uid, container.name);
-  const path = join(dir, randomBytes(4).toString("hex"));
-  await mkdir(dir, { recursive: true });
-  // Any user inside must be able to write it, whatever the umask.
-  await writeFile(path, "", { mode: 0o666 });
-  await chmod(path, 0o666);
-  return path;
+  return makeMessageFile(messageDir(deps.node.podsDir, pod.metadata.uid, container.name));
 }
 
 async function postStart(

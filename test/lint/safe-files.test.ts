@@ -19,10 +19,8 @@ const archive =
   "an archive of the administrator's, and blobs and records of its own; layers are unpacked by layer-root.ts";
 
 const allowed: Readonly<Record<string, readonly [uses: string, because: string]>> = {
-  "agent/pods/container-start.ts": [
-    "chmod mkdir writeFile",
-    "hosts and message files in the pod's own directory: containers have the files mounted, and cannot replace them",
-  ],
+  "agent/containers/log-files.ts": ["mkdirSync", "the directory of all logs; what is below is made by handles"],
+  "agent/containers/mounted-files.ts": ["mkdir", ownState],
   "agent/pods/leftovers.ts": ["readdir", "lists the agent's own directories"],
   "agent/resources/log-rotation.ts": ["open", "makes a file (O_EXCL, O_NOFOLLOW) at an entry of an open folder"],
   "agent/volumes/local-path.ts": [
@@ -44,7 +42,6 @@ const allowed: Readonly<Record<string, readonly [uses: string, because: string]>
   "cri/docker/images/image-import.ts": ["createReadStream", "an archive of the administrator's"],
   "cri/docker/inventory.ts": ["readFileSync", kernelFiles],
   "cri/docker/logs/log-file.ts": ["mkdirSync readFileSync renameSync rmSync writeFileSync", ownState],
-  "cri/docker/sandboxes/sandbox-run.ts": ["writeFileSync", "the sandbox's resolv.conf in the daemon's directory"],
   "cri/docker/sandboxes/sandbox-view.ts": ["readFileSync", kernelFiles],
   "cri/native/containers/app-armor.ts": ["readFileSync", kernelFiles],
   "cri/native/containers/cdi/cdi-devices.ts": ["readFileSync readdirSync", kernelFiles],
@@ -93,10 +90,7 @@ const allowed: Readonly<Record<string, readonly [uses: string, because: string]>
   "cri/native/record-store.ts": ["mkdirSync rm", ownState],
   "cri/native/recovery.ts": ["existsSync readFileSync readdirSync rmSync", ownState],
   "cri/native/sandboxes/pid-holder.ts": ["mkdirSync", ownState],
-  "cri/native/sandboxes/sandbox-files.ts": [
-    "mkdirSync readFileSync writeFileSync",
-    "written before any container of the pod is made",
-  ],
+  "cri/native/sandboxes/sandbox-files.ts": ["mkdirSync readFileSync", `${ownState}; the host's resolv.conf and hosts`],
   "cri/native/sandboxes/sandbox-namespaces.ts": ["mkdirSync readFileSync writeFileSync", ownState],
   "cri/native/state-file.ts": ["mkdirSync openSync readFileSync readdirSync renameSync rmSync", ownState],
   "plugins/volume/content-volume.ts": ["mkdirSync", mountPoint],

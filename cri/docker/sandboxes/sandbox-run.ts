@@ -1,6 +1,5 @@
 // RunPodSandbox: a container that only holds the pod's namespaces, then the network on it. What failed half-way is taken down again.
 
-import { writeFileSync } from "node:fs";
 import {
   ContainerEventType,
   NamespaceMode,
@@ -10,6 +9,7 @@ import {
 import { checkUserNamespace } from "../../api/request-check.ts";
 import { type Call, uninterrupted } from "../../../plugins/kit/call.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
+import { writeInPlace } from "../../../plugins/kit/safe-files/write-in-place.ts";
 import { type Docker, nowNs } from "../docker.ts";
 import { ensurePauseImage } from "../pause-image.ts";
 import { sandboxLabels } from "../labels.ts";
@@ -85,7 +85,7 @@ async function make(docker: Docker, id: string, config: PodSandboxConfig, call: 
   const seen = await docker.inventory.inspect("sandbox", id, call);
   // The daemon's own file, which every container that joins this one's network sees.
   const text = resolvConf(config.dnsConfig);
-  if (text !== undefined) writeFileSync(seen.ResolvConfPath, text);
+  if (text !== undefined) await writeInPlace(seen.ResolvConfPath, Buffer.from(text), 0o644);
   if (namespaceModes(config).network === NamespaceMode.NODE) return;
   const result = await docker.network.add(networkAttachment(id, `/proc/${seen.State.Pid}/ns/net`, config), call);
   docker.addresses.set(

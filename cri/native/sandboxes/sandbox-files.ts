@@ -1,19 +1,29 @@
 // The files every container of a pod sees: resolv.conf, hosts, hostname, and the shared memory they have in common.
 
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type DNSConfig, NamespaceMode, type PodSandboxConfig } from "../../api/gen/runtime.js";
+import { Folder } from "../../../plugins/kit/safe-files/folder.ts";
 import { libc } from "../kernel/libc.ts";
 import { mountFlags } from "../kernel/mounts.ts";
 import { namespaceModes } from "./sandbox-record.ts";
 
 const shmOptions = "mode=1777,size=65536k";
 
+/** The directory must not be there yet, or be empty. */
 export function makeSandboxFiles(folder: string, config: PodSandboxConfig, hostname: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o711 });
-  writeFileSync(join(folder, "resolv.conf"), resolvConf(config.dnsConfig), { mode: 0o644 });
-  writeFileSync(join(folder, "hostname"), `${hostname}\n`, { mode: 0o644 });
-  writeFileSync(join(folder, "hosts"), readIfThere("/etc/hosts"), { mode: 0o644 });
+  const texts = {
+    "resolv.conf": resolvConf(config.dnsConfig),
+    hostname: `${hostname}\n`,
+    hosts: readIfThere("/etc/hosts"),
+  };
+  const made = Folder.open(folder);
+  try {
+    for (const [name, text] of Object.entries(texts)) made.makeFile(name, Buffer.from(text), { mode: 0o644 });
+  } finally {
+    made.close();
+  }
   if (namespaceModes(config).ipc === NamespaceMode.NODE) return;
   mkdirSync(join(folder, "shm"), { recursive: true });
   libc.mount(

@@ -13,11 +13,11 @@ import { openBeneath } from "./open-beneath.ts";
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
 
 /** Takes the handle over. Fault `forbidden` when it is not a regular file. */
-async function openHandle(handle: number, path: string): Promise<FileHandle> {
+async function openHandle(handle: number, path: string, access = O_RDONLY): Promise<FileHandle> {
   try {
     const self = `/proc/self/fd/${handle}`;
     if (!statSync(self).isFile()) throw new Fault("forbidden", `failed to open ${path}: not a regular file`);
-    return await open(self, O_RDONLY | O_NONBLOCK);
+    return await open(self, access | O_NONBLOCK);
   } finally {
     closeHandle(handle);
   }
@@ -33,9 +33,9 @@ export async function openRegularFile(path: string): Promise<FileHandle> {
   }
 }
 
-/** An entry of a directory that is held open. */
-export async function openRegularEntry(folder: Folder, name: string): Promise<FileHandle> {
-  return openHandle(openEntry(folder.handle, name), name);
+/** An entry of a directory that is held open; to be read unless told otherwise (`O_WRONLY`). */
+export async function openRegularEntry(folder: Folder, name: string, access?: number): Promise<FileHandle> {
+  return openHandle(openEntry(folder.handle, name), name, access);
 }
 
 /** A file somewhere below a directory; no component of the path below it may be a link. */

@@ -26,6 +26,7 @@ import { openBeneath } from "./open-beneath.ts";
 import { giveToGroup } from "./own-tree.ts";
 import { openRegularBeneath, openRegularFile, openToAppend, readInRoot, readPart } from "./regular-file.ts";
 import { removeTree } from "./remove-tree.ts";
+import { writeInPlace } from "./write-in-place.ts";
 
 const rounds = 150;
 
@@ -125,6 +126,41 @@ t.test("openRegularFile() refuses what is not a regular file, without waiting", 
   t.equal((await readPart(file, 3, "head")).toString(), "con");
   t.equal((await readPart(file, 3, "tail")).toString(), "ent");
   t.equal((await readPart(file, 99, "tail")).toString(), "content");
+});
+
+t.test("writeInPlace() keeps the file that is mounted elsewhere", async (t) => {
+  const path = join(temporary(t), "hosts");
+  await writeInPlace(path, Buffer.from("a longer text"), 0o644);
+  const { ino, mode } = statSync(path);
+  t.equal(mode & 0o777, 0o644);
+  await writeInPlace(path, Buffer.from("short"), 0o644);
+  t.equal(readFileSync(path, "utf8"), "short");
+  t.equal(statSync(path).ino, ino);
+});
+
+t.test("writeInPlace() refuses what is not a regular file, without waiting", async (t) => {
+  const dir = temporary(t);
+  writeFileSync(join(dir, "secret"), "the host's");
+  symlinkSync(join(dir, "secret"), join(dir, "link"));
+  symlinkSync(join(dir, "absent"), join(dir, "dangling"));
+  execFileSync("mkfifo", [join(dir, "fifo")]);
+  for (const name of ["link", "dangling", "fifo"])
+    await t.rejects(writeInPlace(join(dir, name), Buffer.from("x"), 0o644), { code: "forbidden" }, name);
+  t.equal(readFileSync(join(dir, "secret"), "utf8"), "the host's");
+  t.notOk(existsSync(join(dir, "absent")));
+});
+
+t.test("writeInPlace() writes to no other file, whoever swaps links in", async (t) => {
+  const dir = temporary(t);
+  writeFileSync(join(dir, "secret"), "the host's");
+  writeFileSync(join(dir, "hosts"), "");
+  const before = openHandles();
+  const stop = await startSwapper(t, join(dir, "hosts"), join(dir, "secret"));
+  for (let round = 0; round < rounds; round++)
+    await writeInPlace(join(dir, "hosts"), Buffer.from("x"), 0o644).catch(() => {});
+  await stop();
+  t.equal(readFileSync(join(dir, "secret"), "utf8"), "the host's");
+  t.equal(openHandles(), before, "no handle is left open");
 });
 
 for (const [name, using] of [
