@@ -8,6 +8,7 @@ import { Fault } from "../../plugins/kit/fault.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import { claimDataDir } from "../../plugins/kit/platform/data-dir.ts";
 import { run } from "../../plugins/kit/platform/process.ts";
+import { removeTree } from "../../plugins/kit/safe-files/remove-tree.ts";
 import { openCgroupFiles } from "../resources/cgroup-files.ts";
 import { confirm } from "./confirm.ts";
 import { instancePaths } from "./paths.ts";
@@ -78,13 +79,14 @@ async function removeInstance(parts: RemovalParts, dataDir: string, keepsData: b
   try {
     await removeNode(parts, call);
     const { runDir } = instancePaths(dataDir);
-    rmSync(runDir, { recursive: true, force: true });
+    // By handles, and through no mount: pods wrote below both.
+    await removeTree(runDir, call);
     removeShared(dirname(runDir), parts.log);
     if (keepsData) parts.say(`keeping ${dataDir}`);
     else {
       parts.say(`removing ${dataDir}`);
       // One that is a disk of its own is emptied.
-      for (const name of readdirSync(dataDir)) rmSync(join(dataDir, name), { recursive: true, force: true });
+      for (const name of readdirSync(dataDir)) await removeTree(join(dataDir, name), call);
       removeEmpty(dataDir);
     }
   } finally {
