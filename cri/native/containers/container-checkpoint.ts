@@ -1,15 +1,14 @@
 // CheckpointContainer: the OCI runtime freezes the container through criu, lets it go on, and what was written becomes one archive in
 // the layout that checkpoint tools read: `checkpoint/` (memory), config.dump, spec.dump, rootfs-diff.tar, deleted.files, dump.log.
 
-import { accessSync, constants, copyFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import { copyFileSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { CheckpointContainerRequest } from "../../api/gen/runtime.js";
 import { type Call, within } from "../../../plugins/kit/call.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
-import { withFolder } from "../../../plugins/kit/safe-files/folder.ts";
 import { removeTree } from "../../../plugins/kit/safe-files/remove-tree.ts";
-import { type TreeEntry, walkTree } from "../../../plugins/kit/safe-files/walk-tree.ts";
 import type { Native } from "../native.ts";
+import { environment, findProgram, pack, packChanges } from "./checkpoint-archive.ts";
 import { noticeExit } from "./container-end.ts";
 import type { ContainerRecord } from "./container-record.ts";
 
@@ -44,7 +43,7 @@ export async function checkpointContainer(
       await describe(native, record, folder, limited);
       mkdirSync(dirname(request.location), { recursive: true, mode: 0o700 });
       const half = `${request.location}.part`;
-      await pack(native, ["-C", folder, "."], half, limited);
+      await pack(native.spawner, ["-C", folder, "."], half, limited);
       renameSync(half, request.location);
     } finally {
       await removeTree(folder);
@@ -56,22 +55,6 @@ export async function checkpointContainer(
 export function canCheckpoint(version: string): boolean {
   return !version.startsWith("crun ") || version.includes("+CRIU");
 }
-
-/** Its path, or undefined where it is not installed. */
-function findProgram(name: string): string | undefined {
-  const paths = (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, name));
-  return paths.find((path) => {
-    try {
-      accessSync(path, constants.X_OK);
-      return true;
-    } catch {
-      // Not in this one.
-      return false;
-    }
-  });
-}
-
-const environment = () => ({ PATH: process.env.PATH ?? "" });
 
 async function freeze(native: Native, record: ContainerRecord, folder: string, call: Call): Promise<void> {
   const args = [`--root=${native.paths.ociState}`, "checkpoint", "--leave-running", "--file-locks"];
@@ -98,35 +81,5 @@ async function describe(native: Native, record: ContainerRecord, folder: string,
     restored: false,
   };
   writeFileSync(join(folder, "config.dump"), JSON.stringify(config));
-  const upper = join(bundle, "upper");
-  const deleted = await whiteouts(upper, call);
-  writeFileSync(join(folder, "deleted.files"), JSON.stringify(deleted));
-  const excluded = join(folder, "excluded");
-  writeFileSync(excluded, deleted.map((path) => `./${path}\n`).join(""));
-  await pack(
-    native,
-    ["--no-wildcards", `--exclude-from=${excluded}`, "-C", upper, "."],
-    join(folder, "rootfs-diff.tar"),
-    call,
-  );
-  rmSync(excluded);
-}
-
-/** What the container deleted of its image: overlayfs keeps a device 0:0 in its place. */
-async function whiteouts(upper: string, call: Call): Promise<string[]> {
-  const found: string[] = [];
-  // The container goes on running, and may swap directories for links meanwhile.
-  const visit = ({ path, stats }: TreeEntry) => {
-    if (stats.isCharacterDevice() && stats.rdev === 0) found.push(path());
-  };
-  await withFolder(upper, (root) => walkTree(root, { visit }, call));
-  return found;
-}
-
-async function pack(native: Native, what: readonly string[], to: string, call: Call): Promise<void> {
-  const args = ["--create", "--xattrs", "--numeric-owner", `--file=${to}`, ...what];
-  writeFileSync(to, "", { mode: 0o600 });
-  const done = await native.spawner.run({ path: findProgram("tar") ?? "tar", args, env: environment() }, call);
-  if (done.exitCode !== 0)
-    throw new Fault("internal", `Cannot pack a checkpoint: ${done.stderr.toString("utf8").trim()}`);
+  await packChanges(native.spawner, { upper: join(bundle, "upper"), folder }, call);
 }
