@@ -1,8 +1,9 @@
 // What strangers send: every answer is a Status with the right code, never a 500 or a hang, and the server lives on.
 
+import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import t from "tap";
-import { type Json, startApi } from "../../test/harness/api-server.ts";
+import { admin, type Json, startApi } from "../../test/harness/api-server.ts";
 
 const configMaps = "/api/v1/namespaces/default/configmaps";
 const patchTypes = ["json-patch+json", "merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml"];
@@ -42,6 +43,17 @@ t.test("bodies that are not what they claim are refused", async (t) => {
     t.equal(answer.status, status, `${name}: ${answer.text.slice(0, 200)}`);
     t.equal(answer.body.kind, "Status");
   }
+});
+
+t.test("a packed body is not unpacked", async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const body = gzipSync(JSON.stringify({ metadata: { name: "bomb" }, data: { a: " ".repeat(1 << 20) } }));
+  const headers = { "content-type": "application/json", "content-encoding": "gzip" };
+  const fetch = api.server.fetchAs(admin);
+  const answer = await fetch(new Request(`http://api${configMaps}`, { method: "POST", body, headers }));
+  t.equal(answer.status, 400);
+  t.match(await answer.json(), { kind: "Status", reason: "BadRequest" });
 });
 
 t.test("of a body that cannot be read it is told what it should be, what is wrong, and how it begins", async (t) => {
