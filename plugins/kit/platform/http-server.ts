@@ -5,6 +5,7 @@ import http from "node:http";
 import http2 from "node:http2";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
+import { setImmediate } from "node:timers";
 import type { PeerCertificate, TLSSocket } from "node:tls";
 import { Fault } from "../fault.ts";
 import { parseCertificate } from "../x509/certificate.ts";
@@ -88,7 +89,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const patience = { firstRequestMs: headersTimeoutOf(options), idleMs: keepAliveMs };
   const connections = new HttpConnections(patience);
   const sending = { onError, limits: options.writeLimits ?? defaultWriteLimits };
-  const listener: Listener = (incoming, outgoing) => {
+  const handle: Listener = (incoming, outgoing) => {
     const request = requestOf(incoming);
     const end = connections.begin(incoming.socket);
     outgoing.once("close", () => {
@@ -101,6 +102,14 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       .then(() => {
         if (!incoming.complete) awaitRest(incoming, patience);
       });
+  };
+  const listener: Listener = (incoming, outgoing) => {
+    const { stream } = outgoing as { stream?: http2.ServerHttp2Stream };
+    if (!stream) return handle(incoming, outgoing);
+    // A stream that is reset right behind its request costs no work: the reset is known once all that came with it was looked at.
+    setImmediate(() => {
+      if (!stream.closed && !stream.destroyed) handle(incoming, outgoing);
+    });
   };
   const server = makeServer(options, listener);
   connections.follow(server, options.tls !== undefined);

@@ -124,7 +124,7 @@ t.test("streams that are opened and reset at once end the connection", async (t)
   const state = flood((n) => Buffer.concat([open(n), reset(n)]), count);
   await until("the connection to end", () => state.isEnded);
   t.ok(framesIn(state.received).some((one) => one.type === type.goAway));
-  t.ok(handled() < count / 10, `${handled()} requests were begun`);
+  t.equal(handled(), 0, "none of them was begun");
   t.equal(await isAlive(), "fine");
 });
 
