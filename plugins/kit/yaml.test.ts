@@ -46,3 +46,20 @@ t.test("writeYaml() writes what readYaml() reads", async (t) => {
   const value = { a: [1, "two", null, true], b: { c: "x: y" } };
   t.same(readYaml(writeYaml(value), "f"), value);
 });
+
+t.test("readYaml() looks at what aliases share once", async (t) => {
+  const bomb = ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]"];
+  for (let n = 1; n <= 12; n++) bomb.push(`a${n}: &a${n} [${`*a${n - 1},`.repeat(10)}]`);
+  const calls = t.capture(Object, "values", Object.values);
+  t.throws(() => readYaml(bomb.join("\n"), "x"), { code: "invalid", message: /more than 250000 values/ });
+  const { length } = calls();
+  t.ok(length < 50, `${length} looks at ${bomb.length} lists`);
+  const shared = readYaml("a: &a [1, 2]\nb: [*a, *a]", "x");
+  t.same(shared, {
+    a: [1, 2],
+    b: [
+      [1, 2],
+      [1, 2],
+    ],
+  });
+});

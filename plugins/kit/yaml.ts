@@ -25,19 +25,58 @@ export function readYamlDocuments(text: string, where: string, onDuplicate?: OnD
       throw new Fault("invalid", `Cannot read ${where}: ${firstLine(error)}`, { cause: error });
     throw error;
   }
-  let left = mostValues;
-  const count = (value: unknown, depth: number): void => {
-    if (left-- <= 0)
-      throw new Fault(
-        "invalid",
-        `Cannot read ${where}: it holds more than ${mostValues} values, those of its aliases included`,
-      );
-    if (depth > deepestExpanded)
-      throw new Fault("invalid", `Cannot read ${where}: its aliases are nested deeper than ${deepestExpanded} levels`);
-    if (typeof value === "object" && value !== null) for (const item of Object.values(value)) count(item, depth + 1);
-  };
-  for (const document of documents) count(document, 0);
+  const extents = new Extents(where);
+  const values = documents.reduce((sum: number, document) => sum + extents.of(document, 0).values, 0);
+  if (values > mostValues) throw extents.tooMany();
   return documents;
+}
+
+interface Extent {
+  readonly values: number;
+  /** Levels below it. */
+  readonly height: number;
+}
+
+const leaf: Extent = { values: 1, height: 0 };
+
+/** How much values are when their aliases are expanded. What aliases share is looked at once, so that a bomb costs as little as its text. */
+class Extents {
+  readonly #where: string;
+  readonly #known = new Map<object, Extent>();
+
+  constructor(where: string) {
+    this.#where = where;
+  }
+
+  of(value: unknown, depth: number): Extent {
+    const known = typeof value === "object" && value !== null ? this.#known.get(value) : leaf;
+    if (depth + (known?.height ?? 0) > deepestExpanded) throw this.#tooDeep();
+    return known ?? this.#measure(value as object, depth);
+  }
+
+  #measure(value: object, depth: number): Extent {
+    let values = 1;
+    let height = 0;
+    for (const item of Object.values(value)) {
+      const extent = this.of(item, depth + 1);
+      values += extent.values;
+      height = Math.max(height, extent.height + 1);
+      if (values > mostValues) throw this.tooMany();
+    }
+    const extent = { values, height };
+    this.#known.set(value, extent);
+    return extent;
+  }
+
+  tooMany(): Fault {
+    const what = `it holds more than ${mostValues} values, those of its aliases included`;
+    return new Fault("invalid", `Cannot read ${this.#where}: ${what}`);
+  }
+
+  #tooDeep(): Fault {
+    const what = `its aliases are nested deeper than ${deepestExpanded} levels`;
+    return new Fault("invalid", `Cannot read ${this.#where}: ${what}`);
+  }
 }
 
 function load(text: string, onDuplicate: OnDuplicate | undefined): unknown[] {
