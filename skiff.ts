@@ -285,6 +285,7 @@ async function up(settings: Settings, { log, signal }: CommandContext): Promise<
     { openNode },
     config,
     { checkNetworks },
+    { checkPort },
   ] = await Promise.all([
     import("./control/assemble/server.ts"),
     import("./control/control-plane-node.ts"),
@@ -292,6 +293,7 @@ async function up(settings: Settings, { log, signal }: CommandContext): Promise<
     import("./agent/assemble/node.ts"),
     import("./agent/assemble/node-config.ts"),
     import("./plugins/kit/net/claim.ts"),
+    import("./plugins/kit/platform/listen.ts"),
   ]);
   const nodeName = config.nodeNameFrom(settings);
   const port = settings["https-port"];
@@ -301,6 +303,7 @@ async function up(settings: Settings, { log, signal }: CommandContext): Promise<
   checkPluginSettings(settings, instance.userPlugins);
   // Before the server writes anything: the store keeps the ranges that it was first opened with.
   checkNetworks(config.ownNetworks(settings));
+  await checkPort({ host: "::", port: Number(settings["kubelet-port"]) }, "kubelet-port");
   const common = { settings, userPlugins: instance.userPlugins, log, clock: systemClock };
   const server = await openServer({ ...common, nodeName, hasNode: true }, { signal });
   const running = server.control.run({ signal });

@@ -9,6 +9,7 @@ import { Fault } from "../../plugins/kit/fault.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import { clusterNetworkFrom } from "../../plugins/kit/net/cluster-network.ts";
 import { type RunningServer, serve } from "../../plugins/kit/platform/http-server.ts";
+import { checkPort } from "../../plugins/kit/platform/listen.ts";
 import type { AnyPlugin } from "../../plugins/kit/plugin.ts";
 import type { Settings } from "../../plugins/kit/settings.ts";
 import { readYaml } from "../../plugins/kit/yaml.ts";
@@ -49,6 +50,9 @@ export async function openServer(options: ServerOptions, call: Call): Promise<Ru
   const addresses = new OwnAddresses(settings["node-ip"]);
   const names = (settings["tls-san"] as readonly string[] | undefined) ?? [];
   const isAddress = (name: string) => /^[\d.]+$|:/.test(name);
+  const listen = { host: String(settings["bind-address"]), port };
+  // Before anything is written: the store keeps the ranges that it was first opened with.
+  await checkPort(listen, "https-port");
   const control = await openControl(
     {
       dataDir,
@@ -91,7 +95,7 @@ export async function openServer(options: ServerOptions, call: Call): Promise<Ru
     server = await serve({
       handler: control.handler,
       upgrade: (upgrade) => control.upgrade(upgrade),
-      listen: { host: String(settings["bind-address"]), port },
+      listen,
       portFlag: "https-port",
       tls: { cert, key, clientCa: control.pki.ca.cert },
       // kube-apiserver's own limit.

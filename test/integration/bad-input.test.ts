@@ -2,6 +2,7 @@
 
 import { execFile, execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
@@ -173,6 +174,30 @@ t.test("two instances on one data dir: the second says who has it", async (t) =>
     `^skiff: Cannot listen on .*: the address is in use by .*, process ${first.process.pid}; stop that one, or choose another port with --https-port$`,
   );
   t.match(taken.stderr, owner);
+});
+
+t.test("a start that ends because a port is in use leaves nothing of its address ranges behind", async (t) => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+  t.teardown(() => taken.close());
+  const { port } = taken.address() as { port: number };
+  const dataDir = join(dir, "aborted");
+  for (const [command, flag, other] of [
+    ["server", "https-port", []],
+    ["up", "kubelet-port", [`--https-port=${await freePort()}`, "--runtime=native"]],
+  ] as const) {
+    const args = [`--data-dir=${dataDir}`, `--${flag}=${port}`, "--service-cidr=172.30.0.0/16", ...other];
+    const { code, stderr } = await skiff([command, ...args]);
+    t.equal(code, 1, flag);
+    t.match(stderr, new RegExp(`choose another port with --${flag}$`));
+  }
+  const next = await startSkiff({ command: "server", dataDir });
+  t.teardown(async () => {
+    await next.stop();
+    next.remove();
+  });
+  const address = await next.kubectl("get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}");
+  t.equal(address, next.clusterDns.replace(/10$/, "1"), "the next start may have others");
 });
 
 t.test("a data dir that cannot be written, and a full disk", async (t) => {

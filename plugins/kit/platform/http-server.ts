@@ -7,12 +7,11 @@ import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { setImmediate } from "node:timers";
 import type { PeerCertificate, TLSSocket } from "node:tls";
-import { Fault } from "../fault.ts";
 import { parseCertificate } from "../x509/certificate.ts";
 import { HttpConnections } from "./http-connections.ts";
 import { awaitRest } from "./http-patience.ts";
-import { portOwner } from "./port-owner.ts";
 import { type Outgoing, sendResponse } from "./http-response.ts";
+import { listen, type ListenAddress } from "./listen.ts";
 import { runtime } from "./runtime.ts";
 import { type Incoming, ServedRequest } from "./served-request.ts";
 import { defaultWriteLimits, type WriteLimits } from "./write-timeout.ts";
@@ -43,8 +42,7 @@ export interface Upgrade {
 export interface ServeOptions {
   readonly handler: Handler;
   readonly upgrade?: (upgrade: Upgrade) => void;
-  /** On `::` both families are listened to, or IPv4 alone where the kernel has no other. */
-  readonly listen: { host: string; port: number } | { path: string };
+  readonly listen: ListenAddress;
   /** The flag that chooses the port, for the message when it is in use. */
   readonly portFlag?: string;
   readonly tls?: {
@@ -121,11 +119,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     connections.upgraded(socket);
     options.upgrade({ request, socket, head, peer: peerOf(socket) });
   });
-  await listen(server, options.listen, options.portFlag).catch((error: unknown) => {
-    // A kernel without IPv6 has no such place: IPv4 is everywhere there is, then.
-    if (!isEverywhere(options.listen) || !hasNoSuchFamily(error)) throw error;
-    return listen(server, { ...options.listen, host: "0.0.0.0" }, options.portFlag);
-  });
+  await listen(server, options.listen, options.portFlag);
   return {
     port: "port" in options.listen ? (server.address() as AddressInfo).port : 0,
     setCertificate({ cert, key, clientCa }) {
@@ -243,40 +237,6 @@ const strongCiphers = [
   "ECDHE-ECDSA-CHACHA20-POLY1305",
   "ECDHE-RSA-CHACHA20-POLY1305",
 ].join(":");
-
-function listen(server: NodeServer, where: ServeOptions["listen"], flag?: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onError = (error: NodeJS.ErrnoException) => reject(describeListenError(error, where, flag));
-    server.once("error", onError);
-    server.listen(where, () => {
-      server.off("error", onError);
-      resolve();
-    });
-  });
-}
-
-function isEverywhere(where: ServeOptions["listen"]): where is { host: string; port: number } {
-  return "host" in where && where.host === "::";
-}
-
-function hasNoSuchFamily(error: unknown): boolean {
-  const { code } = ((error as Fault).cause ?? {}) as NodeJS.ErrnoException;
-  return code === "EAFNOSUPPORT" || code === "EADDRNOTAVAIL" || code === "EINVAL";
-}
-
-function describeListenError(error: NodeJS.ErrnoException, where: ServeOptions["listen"], flag?: string): Fault {
-  const place = "path" in where ? where.path : `${where.host}:${where.port}`;
-  if (error.code === "EADDRINUSE")
-    return new Fault("already-exists", `Cannot listen on ${place}: ${inUse(where, flag)}`, { cause: error });
-  if (error.code === "EACCES")
-    return new Fault("forbidden", `Cannot listen on ${place}: permission denied`, { cause: error });
-  return new Fault("unavailable", `Cannot listen on ${place}: ${error.message}`, { cause: error });
-}
-
-function inUse(where: ServeOptions["listen"], flag: string | undefined): string {
-  const owner = ("port" in where && portOwner(where.port)) || "another program";
-  return `the address is in use by ${owner}${flag ? `; stop that one, or choose another port with --${flag}` : ""}`;
-}
 
 function peerOf(socket: object | undefined | null): Peer {
   if (!socket) return nobody;
