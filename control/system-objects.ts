@@ -9,7 +9,7 @@ import type { Log } from "../plugins/kit/log.ts";
 import { localPathProvisioner } from "../plugins/kit/objects/local-path.ts";
 import { type ResourceRef, resources } from "../plugins/kit/objects/resources.ts";
 import type { KubeObject } from "../plugins/kit/objects/types.ts";
-import type { ClusterNetwork } from "../plugins/kit/net/cluster-network.ts";
+import { type ClusterNetwork, clusterNetworkMap } from "../plugins/kit/net/cluster-network.ts";
 import { clusterNetworkObject } from "./cluster-network.ts";
 import { writeYaml } from "../plugins/kit/yaml.ts";
 
@@ -65,6 +65,7 @@ export const systemObjectNames: ReadonlySet<string> = new Set([
   "endpoints/default/kubernetes",
   "configmaps/kube-public/cluster-info",
   "configmaps/kube-system/extension-apiserver-authentication",
+  `configmaps/${clusterNetworkMap.namespace}/${clusterNetworkMap.name}`,
 ]);
 
 export async function ensureSystemObjects(client: ApiClient, facts: SystemFacts, call: Call): Promise<void> {

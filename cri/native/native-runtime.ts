@@ -171,7 +171,8 @@ function assemble(native: Native, images: Images, version: string, stopWatching:
         stopWatching();
         await native.spawner.close();
         // They stay as long as a pod does. Not before: what is being made in them is empty for a moment.
-        for (const group of [native.paths.conmonCgroup, native.paths.defaultCgroup]) native.cgroups.removeIfEmpty(group);
+        for (const group of [native.paths.conmonCgroup, native.paths.defaultCgroup])
+          native.cgroups.removeIfEmpty(group);
       })();
       return closing;
     },
