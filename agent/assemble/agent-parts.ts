@@ -123,7 +123,7 @@ export async function openParts(base: AgentBase, options: AgentOptions) {
     thresholds: config.eviction.thresholds,
     extended: () => nodeResources.extended(),
     pressure: () => nodeResources.pressure(),
-    troubles: () => nodeResources.troubles(),
+    troubles: () => [...nodeResources.troubles(), ...[pleg.trouble()].filter((trouble) => trouble !== undefined)],
     volumesInUse: () => volumes.inUse(),
     port: config.kubeletPort,
     recorder,

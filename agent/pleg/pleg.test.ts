@@ -3,7 +3,7 @@ import { openFake } from "../../cri/fake/open.ts";
 import { uninterrupted } from "../../plugins/kit/call.ts";
 import { FakeClock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
-import { openLog } from "../../plugins/kit/log.ts";
+import { noLog, openLog } from "../../plugins/kit/log.ts";
 import { isReady, openPodRoom, testPod } from "../../test/harness/pod-room.ts";
 import { AgentMeters } from "../stats/agent-meters.ts";
 import { Pleg } from "./pleg.ts";
@@ -62,3 +62,43 @@ t.test(
     t.ok(pleg.peek("uid-sick"));
   },
 );
+
+t.test("Pleg.trouble() is the runtime's, not that of one pod", async (t) => {
+  const fake = openFake({ images: ["busybox:1"] });
+  const room = await openPodRoom(fake);
+  for (const name of ["one", "two"]) {
+    room.workers.update(testPod(name));
+    await room.until(`uid-${name}`, isReady);
+  }
+  await room.close();
+  const clock = new FakeClock();
+  const pleg = new Pleg({ runtime: fake, podsDir: "/nonexistent", clock, log: noLog, onChange: () => {} });
+  const relistFor = async (ms: number) => {
+    for (let passed = 0; passed < ms; passed += 10_000) {
+      await clock.advance(10_000);
+      await pleg.relist(uninterrupted).catch(() => {});
+    }
+  };
+  let sick = (_uid: string | undefined) => true;
+  const heal = fake.before("podSandboxStatus", async (request) => {
+    const { podSandboxId } = request as { podSandboxId: string };
+    if (sick(fake.world.sandboxes.get(podSandboxId)?.status.metadata?.uid)) throw new Fault("internal", "no shim");
+  });
+  t.equal(pleg.trouble(), undefined, "before the first list");
+  await relistFor(170_000);
+  t.equal(pleg.trouble(), undefined, "not at once");
+  await relistFor(30_000);
+  t.match(pleg.trouble(), /^PLEG is not healthy: no pod's status could be read from the runtime for \d+s: no shim$/);
+  sick = (uid) => uid === "uid-one";
+  await relistFor(400_000);
+  t.equal(pleg.trouble(), undefined, "one of two is that pod's own trouble");
+  heal();
+  const listAgain = fake.before("listPodSandbox", async () => {
+    throw new Fault("unavailable", "connection refused");
+  });
+  await relistFor(190_000);
+  t.match(pleg.trouble(), /^PLEG is not healthy: pleg was last seen active \d+s ago: connection refused$/);
+  listAgain();
+  await relistFor(10_000);
+  t.equal(pleg.trouble(), undefined);
+});

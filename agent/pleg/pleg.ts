@@ -27,6 +27,8 @@ import { terminationMessage } from "./termination-message.ts";
 // With events the relist only finds what an event lost; without them it is the only source.
 const relistWithEventsMs = 60_000;
 const relistWithoutEventsMs = 1_000;
+/** As upstream: a node whose pods could not be seen for so long is not ready. */
+const healthyMs = 180_000;
 const unreadMinMs = 1_000;
 const unreadMaxMs = 300_000;
 
@@ -60,6 +62,10 @@ export class Pleg {
   #hasEvents = false;
   #lastRelistAt = -1;
   #relistFailure: string | undefined;
+  readonly #openedAt: number;
+  /** When last not all of several pods were unread. */
+  #lastReadAt: number;
+  #readFailure: string | undefined;
 
   constructor(options: PlegOptions) {
     this.#runtime = options.runtime;
@@ -68,6 +74,8 @@ export class Pleg {
     this.#log = options.log;
     this.#onChange = options.onChange;
     this.#meters = options.meters;
+    this.#openedAt = this.#clock.monotonic();
+    this.#lastReadAt = this.#openedAt;
     this.listed = new Promise((resolve) => (this.#tellListed = resolve));
   }
 
@@ -90,7 +98,20 @@ export class Pleg {
     if (this.#relistFailure) return `pleg: ${this.#relistFailure}`;
     const age = this.#clock.monotonic() - this.#lastRelistAt;
     if (this.#lastRelistAt < 0) return "pleg has yet to be successful";
-    return age > relistWithEventsMs * 3 ? `pleg was last seen active ${Math.round(age / 1000)}s ago` : undefined;
+    return age > healthyMs ? `pleg was last seen active ${seconds(age)} ago` : undefined;
+  }
+
+  /** Why the node is not ready: for three minutes its pods could not be listed, or none of several could be read. */
+  trouble(): string | undefined {
+    const now = this.#clock.monotonic();
+    const age = now - Math.max(this.#lastRelistAt, this.#openedAt);
+    if (age > healthyMs) {
+      const why = this.#relistFailure ? `: ${this.#relistFailure}` : "";
+      return `PLEG is not healthy: pleg was last seen active ${seconds(age)} ago${why}`;
+    }
+    const unreadMs = now - this.#lastReadAt;
+    if (unreadMs <= healthyMs || !this.#readFailure) return undefined;
+    return `PLEG is not healthy: no pod's status could be read from the runtime for ${seconds(unreadMs)}: ${this.#readFailure}`;
   }
 
   /** Says that the pod may have changed, without waking anybody: for a worker that has just acted. */
@@ -150,6 +171,8 @@ export class Pleg {
         if (await this.#readOrBackOff(uid, ownSandboxes, ownContainers, call)) this.#onChange(uid);
       }
       const endedAt = this.#clock.monotonic();
+      // One pod that cannot be read is that pod's trouble, also where it is the only one.
+      if (this.#unread.size < 2 || [...uids].some((uid) => !this.#unread.has(uid))) this.#lastReadAt = endedAt;
       this.#meters?.relistSeconds.observe({}, (endedAt - startedAt) / 1000);
       if (this.#lastRelistAt >= 0) this.#meters?.relistIntervals.observe({}, (endedAt - this.#lastRelistAt) / 1000);
       this.#lastRelistAt = endedAt;
@@ -179,6 +202,7 @@ export class Pleg {
       this.#unread.set(uid, { delayMs, retryAt: this.#clock.monotonic() + delayMs });
       this.#dirty.add(uid);
       this.#meters?.relistPodErrors.add({});
+      this.#readFailure = error instanceof Error ? error.message : String(error);
       const pod = `${labelOf(sandboxes, containers, labels.podNamespace)}/${labelOf(sandboxes, containers, labels.podName)}`;
       this.#log.warn(
         { pod, uid, retryInMs: delayMs, err: error },
@@ -324,6 +348,8 @@ async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
     throw error;
   }
 }
+
+const seconds = (ms: number) => `${Math.round(ms / 1000)}s`;
 
 function uidOf(listed: PodSandbox | Container): string {
   return listed.labels[labels.podUid] ?? "";

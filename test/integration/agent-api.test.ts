@@ -5,6 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
 import { openFake } from "../../cri/fake/open.ts";
+import { systemClock } from "../../plugins/kit/clock.ts";
+import { Fault } from "../../plugins/kit/fault.ts";
 import type { Pod } from "../../plugins/kit/objects/types.ts";
 import { boundPod, conditionOf, makeNamespaces, startNode } from "../harness/agent-node.ts";
 import { admin, startApi, type TestApi } from "../harness/api-server.ts";
@@ -92,6 +94,32 @@ t.test("a node that is marked as unknown says at once that it is ready", async (
   await until("the node to be ready again", async () => (await ready()) === "True");
 });
 
+t.test("a node whose runtime has not listed its pods for three minutes is not ready, and says why", async (t) => {
+  const api = await cluster(t);
+  const fake = openFake({ images });
+  let aheadMs = 0;
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
+  await startNode(t, fake, { api, clock });
+  const ready = async () => {
+    const { body } = await api.ask("GET", "/api/v1/nodes/node");
+    return (body?.status?.conditions as { type: string; status: string; message: string }[] | undefined)?.find(
+      ({ type }) => type === "Ready",
+    );
+  };
+  await until("the node to be ready", async () => (await ready())?.status === "True");
+  const heal = fake.before("listPodSandbox", async () => {
+    throw new Fault("unavailable", "no such shim");
+  });
+  aheadMs = 200_000;
+  const { message } = await until("the node to be not ready", async () => {
+    const now = await ready();
+    return now?.status === "False" && now;
+  });
+  t.match(message, /PLEG is not healthy: pleg was last seen active \d+s ago/);
+  heal();
+  await until("the node to be ready again", async () => (await ready())?.status === "True");
+});
+
 t.test("a node that is deleted registers again, with a lease that it owns", async (t) => {
   const api = await cluster(t);
   await startNode(t, openFake({ images }), { api });
@@ -108,6 +136,11 @@ t.test("a node that is deleted registers again, with a lease that it owns", asyn
     "it to be ready",
     async () => conditionOf((await api.ask("GET", "/api/v1/nodes/node")).body, "Ready") === "True",
   );
+  const after = await uidOf("/api/v1/nodes/node");
+  await until("the lease to be the new node's", async () => {
+    const { body } = await api.ask("GET", lease);
+    return body?.metadata?.ownerReferences?.[0]?.uid === after;
+  });
 });
 
 t.test("a node registers with its labels and taints, and not at all where it is told not to", async (t) => {
