@@ -30,6 +30,7 @@ import { RuntimeEvents } from "./runtime-events.ts";
 import { runtimeService } from "./runtime-service.ts";
 import { portForward } from "./sandboxes/port-forward.ts";
 import { type SandboxRecord, toPodSandboxStatus } from "./sandboxes/sandbox-record.ts";
+import { StartConditions } from "./start-conditions.ts";
 
 export interface NativeRuntimeOptions {
   /** Images, containers and records; survives a reboot. */
@@ -125,6 +126,7 @@ export async function nativeRuntime(options: NativeRuntimeOptions): Promise<Nati
     clock,
     log,
     programs,
+    startConditions: new StartConditions({ programs, cgroups, folder: paths.root }),
   };
   if (!cgroups.controllers.has("memory")) {
     log.warn(

@@ -16,6 +16,7 @@ import type { Gate } from "../../plugins/kit/gate.ts";
 import type { KeyedLock } from "../../plugins/kit/keyed-lock.ts";
 import type { RecordStore } from "./record-store.ts";
 import type { SandboxRecord } from "./sandboxes/sandbox-record.ts";
+import type { StartConditions } from "./start-conditions.ts";
 
 /** What sandboxes need of the network: `cni/invoke` is one. */
 export type SandboxNetwork = Pick<NetworkLists, "add" | "del" | "status">;
@@ -45,6 +46,7 @@ export interface Native {
   readonly log: Log;
   /** Absolute paths of the programs it stands on. */
   readonly programs: { readonly oci: string; readonly conmon: string };
+  readonly startConditions: StartConditions;
 }
 
 /** What survives a reboot lies below `root`; what a reboot ends lies below `runDir`. */

@@ -150,10 +150,16 @@ async function status(native: Native, verbose: boolean, call: Call): Promise<Sta
     reason = "NetworkPluginNotReady";
     message = (error as Error).message;
   }
+  const problem = native.startConditions.problem();
   return StatusResponse.create({
     status: {
       conditions: [
-        { type: "RuntimeReady", status: true, reason: "", message: "" },
+        {
+          type: "RuntimeReady",
+          status: problem === undefined,
+          reason: problem?.reason ?? "",
+          message: problem?.message ?? "",
+        },
         { type: "NetworkReady", status: reason === "", reason, message },
       ],
     },

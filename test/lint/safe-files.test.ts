@@ -166,6 +166,10 @@ const allowed: Readonly<Record<string, readonly [uses: string, because: string]>
     `${ownState}; the host's resolv.conf and hosts`,
   ],
   "cri/native/sandboxes/sandbox-namespaces.ts": ["libc.open mkdirSync readFileSync writeFileSync", ownState],
+  "cri/native/start-conditions.ts": [
+    "accessSync mkdirSync rmSync",
+    "the runtime's own programs, and a directory of its own in which it tries an overlay mount",
+  ],
   "cri/native/state-file.ts": [
     "mkdirSync openSync readFileSync readdirSync renameSync rmSync writeFileAtomic",
     ownState,

@@ -144,6 +144,20 @@ function withUserNamespace<T>(native: Native, sandbox: SandboxRecord, work: (use
 }
 
 function mountRoot(native: Native, record: ContainerRecord, sandbox: SandboxRecord, userFd: number | undefined): void {
+  try {
+    mountLayers(native, record, sandbox, userFd);
+  } catch (error) {
+    native.startConditions.mountFailed();
+    throw error;
+  }
+}
+
+function mountLayers(
+  native: Native,
+  record: ContainerRecord,
+  sandbox: SandboxRecord,
+  userFd: number | undefined,
+): void {
   const folder = native.paths.container(record.id);
   const layers = record.layers.map((diffId) => native.images.store.layers.path(diffId));
   if (userFd === undefined) return mountRootfs({ folder, layers });

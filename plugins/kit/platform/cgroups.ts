@@ -31,6 +31,12 @@ export class Cgroups {
     );
   }
 
+  /** Whether the hierarchies that were found at the start are still there, and there were any. */
+  isMounted(): boolean {
+    const [first] = this.#hierarchies;
+    return first !== undefined && existsSync(join(first, "cgroup.procs"));
+  }
+
   /** The folder where a controller's files of the group are. */
   folder(path: string, controller: string): string {
     return this.version === 2 ? join(this.#root, path) : join(this.#root, controller, path);
