@@ -4,10 +4,11 @@
 import fc from "fast-check";
 import t from "tap";
 import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
-import { availablePlugins, node, pod, snapshot } from "../../test/harness/scheduling.ts";
+import { availablePlugins, isWokenBy, node, pod, snapshot } from "../../test/harness/scheduling.ts";
 import { decide } from "./decide.ts";
 import { configurationFrom } from "./configuration.ts";
 import type { Profile } from "./profile.ts";
+import { retryEvents } from "./retry-events.ts";
 
 interface NodeCase {
   cpu: number;
@@ -391,4 +392,92 @@ t.test("decide() breaks no constraint and takes the best score, as a brute-force
     { numRuns: 600 },
   );
   t.ok(placedCount > 100 && refusedCount > 100, "both happen often");
+});
+
+type World = Pick<Situation, "nodes" | "placed">;
+
+const replaced = <T>(list: readonly T[], at: number, by: (old: T) => T) =>
+  list.map((old, index) => (index === at % list.length ? by(old) : old));
+
+/** Whatever may happen in the cluster, under the name that the scheduler gives it. */
+const happenings: Record<string, (world: World, at: number, newNode: NodeCase, newPod: PodCase) => World> = {
+  "Pod/Add": ({ nodes, placed }, at, _, of) => ({ nodes, placed: [...placed, { of, at: at % nodes.length }] }),
+  "Pod/Delete": ({ nodes, placed }, at) => ({
+    nodes,
+    placed: placed.filter((_, index) => index !== at % placed.length),
+  }),
+  "Pod/Update": ({ nodes, placed }, at, _, { app, cpu }) => ({
+    nodes,
+    placed: replaced(placed, at, (old) => ({ ...old, of: { ...old.of, app, cpu } })),
+  }),
+  "Node/Add": ({ nodes, placed }, _, newNode) => ({ nodes: [...nodes, newNode], placed }),
+  "Node/Update": ({ nodes, placed }, at, newNode) => ({ nodes: replaced(nodes, at, () => newNode), placed }),
+  // The last one, so that the others keep their numbers, and without pods: those go by events of their own.
+  "Node/Delete": ({ nodes, placed }) => ({
+    nodes: placed.some(({ at }) => at === nodes.length - 1) ? nodes : nodes.slice(0, -1),
+    placed,
+  }),
+};
+
+t.test("whatever lets a refused pod fit is among the events that its filters retry on", async (t) => {
+  const helped = new Map<string, Set<string>>();
+  const property = fc.property(
+    fc.array(nodeCase, { minLength: 1, maxLength: 4 }),
+    fc.array(podCase, { minLength: 1, maxLength: 10 }),
+    rulesCase,
+    nodeCase,
+    podCase,
+    fc.nat(9),
+    (nodes, pods, rules, newNode, newPod, at) => {
+      const profile = profileOf(rules);
+      const lists = { services: [service] };
+      const first = snapshot(nodes.map(asNode), [], lists);
+      const tryIn = (cluster: typeof first, wanted: Pod) =>
+        decide(wanted, cluster, profile, { startAt: 0, random: () => 0.5 });
+      const placed: Placed[] = [];
+      const refused: Pod[] = [];
+      for (const [index, of] of pods.entries()) {
+        const wanted = asPod(of, `p${index}`);
+        const decision = tryIn(first, wanted);
+        if ("fitError" in decision) refused.push(wanted);
+        else {
+          first.assume(wanted, decision.node.name);
+          placed.push({ of, at: Number(decision.node.name.slice(1)) });
+        }
+      }
+      const snapshotOf = (of: World) =>
+        snapshot(
+          of.nodes.map(asNode),
+          of.placed.map((each, index) => [asPod(each.of, `placed-${index}`), `n${each.at}`]),
+          lists,
+        );
+      const before = snapshotOf({ nodes, placed });
+      for (const wanted of refused) {
+        const refusal = tryIn(before, wanted);
+        if (!("fitError" in refusal)) continue;
+        const { plugins } = refusal.fitError;
+        const events = retryEvents(profile, refusal.fitError);
+        for (const [event, happen] of Object.entries(happenings)) {
+          if ("fitError" in tryIn(snapshotOf(happen({ nodes, placed }, at, newNode, newPod)), wanted)) continue;
+          const known = helped.get(event) ?? new Set();
+          helped.set(event, new Set([...known, ...plugins]));
+          if (!isWokenBy(event, events))
+            throw new Error(`${event} lets the pod fit, but ${[...plugins]} retry on ${[...events]}`);
+        }
+      }
+    },
+  );
+  fc.assert(property, { numRuns: 1500 });
+  for (const event of Object.keys(happenings)) t.ok((helped.get(event)?.size ?? 0) > 0, `${event} helped sometimes`);
+  const all = new Set([...helped.values()].flatMap((plugins) => [...plugins]));
+  for (const name of [
+    "NodeUnschedulable",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+    "PodTopologySpread",
+    "InterPodAffinity",
+  ])
+    t.ok(all.has(name), `${name} refused a pod that was let in later`);
 });

@@ -4,7 +4,7 @@
 import fc from "fast-check";
 import t from "tap";
 import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
-import { availablePlugins, node, pod, snapshot } from "../../test/harness/scheduling.ts";
+import { availablePlugins, isWokenBy, node, pod, snapshot } from "../../test/harness/scheduling.ts";
 import { configurationFrom } from "./configuration.ts";
 import { decide } from "./decide.ts";
 import type { Profile } from "./profile.ts";
@@ -591,8 +591,7 @@ t.test("whatever lets a refused pod fit is among the events that its filters ret
           });
           if ("fitError" in after) continue;
           helped.set(event, (helped.get(event) ?? 0) + 1);
-          const [kind = ""] = event.split("/");
-          if (!([event, `${kind}/*`, "*/*"] as const).some((name) => events.has(name as never)))
+          if (!isWokenBy(event, events))
             throw new Error(`${event} lets the pod fit, but ${[...refusal.fitError.plugins]} retry on ${[...events]}`);
         }
       }

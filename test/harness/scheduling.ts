@@ -6,7 +6,7 @@ import { systemClock } from "../../plugins/kit/clock.ts";
 import { noLog } from "../../plugins/kit/log.ts";
 import type { Namespace, Node, Pod } from "../../plugins/kit/objects/types.ts";
 import type { Plugin } from "../../plugins/kit/plugin.ts";
-import type { FilterPlugin, ScorePlugin } from "../../plugins/kit/scheduling.ts";
+import { anyEvent, type FilterPlugin, type ScorePlugin, type WakeEvent } from "../../plugins/kit/scheduling.ts";
 import { scores } from "../../plugins/score/index.ts";
 import { type Available, type Profile, defaultProfile as profileOfAll } from "../../control/scheduler/profile.ts";
 import { Snapshot } from "../../control/scheduler/snapshot.ts";
@@ -57,6 +57,11 @@ export function pod(name: string, spec: object = {}, labels: Record<string, stri
     metadata: { namespace: "default", name, uid: `uid-${name}`, labels },
     spec: { containers: [{ name: "c", image: "i" }], ...spec },
   } as unknown as Pod;
+}
+
+/** Whether a pod that waits for the events is tried again after this one. */
+export function isWokenBy(event: string, events: ReadonlySet<WakeEvent>): boolean {
+  return [event, `${event.slice(0, event.indexOf("/"))}/*`, anyEvent].some((name) => events.has(name as WakeEvent));
 }
 
 export const requesting = (cpu: string, memory = "0") => ({
