@@ -1,7 +1,8 @@
 // Memory of the agent and of the server, each in a process of its own, while pods come and go without end: whether it reaches a plateau.
-//   npm run bench -- memory [minutes, 60] [pods in a round, 25]
+//   npm run bench -- memory [minutes, 90] [pods in a round, 25]
 // One line a minute, more often in a short run. The last lines compare the thirds: a leak grows by as much in the last as in the middle
-// one, a plateau does not.
+// one, a plateau does not. The server keeps the Events of the last hour in memory, as many as stand in each line: until the first of them
+// expire it grows with them.
 
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -20,10 +21,11 @@ type Program = (typeof programs)[number];
 interface Sample {
   readonly minute: number;
   readonly pods: number;
+  readonly events: number;
   readonly resident: Readonly<Record<Program, number>>;
 }
 
-export async function run([minutes = "60", podsInRound = "25"]: string[]): Promise<void> {
+export async function run([minutes = "90", podsInRound = "25"]: string[]): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), "skiff-memory-"));
   const running: RunningSkiff[] = [];
   const stop = async () => {
@@ -60,16 +62,26 @@ async function churn(
   const samples: Sample[] = [];
   const startedAt = performance.now();
   let pods = 0;
-  const look = () => {
+  const look = async () => {
+    const metrics = await server.kubectl("get", "--raw", "/metrics");
+    const events = Number(/^apiserver_storage_objects\{resource="events"\} (\d+)/m.exec(metrics)?.[1] ?? 0);
     const residentOf = (one: RunningSkiff) => countersOf(one.process.pid ?? 0).resident / 1e6;
     const minute = (performance.now() - startedAt) / minuteMs;
-    const sample = { minute, pods, resident: { server: residentOf(server), agent: residentOf(agent) } };
+    const sample = { minute, pods, events, resident: { server: residentOf(server), agent: residentOf(agent) } };
     samples.push(sample);
     const columns = programs.map((name) => `${name} ${sample.resident[name].toFixed(1)} MB`);
-    console.log([`${minute.toFixed(1).padStart(6)} min`, `${pods} pods`.padStart(11), ...columns].join("  "));
+    console.log(
+      [
+        `${minute.toFixed(1).padStart(6)} min`,
+        `${pods} pods`.padStart(11),
+        `${events} events`.padStart(13),
+        ...columns,
+      ].join("  "),
+    );
   };
-  look();
-  const timer = setInterval(look, Math.min(minuteMs, lastsMs / 30));
+  await look();
+  // A busy server may miss one.
+  const timer = setInterval(() => void look().catch(() => {}), Math.min(minuteMs, lastsMs / 30));
   try {
     while (performance.now() - startedAt < lastsMs) {
       await comeAndGo(server, podsInRound);
@@ -78,7 +90,7 @@ async function churn(
   } finally {
     clearInterval(timer);
   }
-  look();
+  await look();
   return samples;
 }
 
