@@ -52,10 +52,16 @@ export async function learnClusterNetwork({ settings, client, log }: LearnOption
   } catch (error) {
     call.signal.throwIfAborted();
     network = remembered;
-    if (remembered) log.info({ err: error }, "cannot reach the server; using the cluster network of the last start");
-    else log.warn({ err: error }, "cannot read the cluster network from the server; using flags and defaults");
+    if (!remembered) {
+      log.warn({ err: error }, "cannot read the cluster network from the server; using flags and defaults");
+      return settings;
+    }
+    log.info({ err: error }, "cannot reach the server; using the cluster network of the last start");
   }
-  if (!network) return settings;
+  if (!network) {
+    log.info({}, "the server publishes no cluster network; using flags and defaults");
+    return settings;
+  }
   refuseContradictions(settings, network);
   const data = networkData(network);
   if (!remembered || JSON.stringify(networkData(remembered)) !== JSON.stringify(data)) {

@@ -87,8 +87,11 @@ t.test("nodes read the network and change nothing, pods may not even read it", a
   const groups = ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"];
   const pod = as({ name: "system:serviceaccount:default:default", groups });
   await t.rejects(pod.get(resources.configmaps, clusterNetworkMap, call), { code: "forbidden" });
-  const learned = await learnClusterNetwork({ settings: { "data-dir": folder(t) }, client: pod, log: noLog }, call);
+  const said: string[] = [];
+  const log = { ...noLog, info: (_: object, message = "") => void said.push(message) };
+  const learned = await learnClusterNetwork({ settings: { "data-dir": folder(t) }, client: pod, log }, call);
   t.notOk(learned["cluster-cidr"], "a server that does not tell leaves the flags as they are");
+  t.same(said, ["the server publishes no cluster network; using flags and defaults"]);
 });
 
 t.test("a server with other ranges than the cluster was created with does not start", async (t) => {
