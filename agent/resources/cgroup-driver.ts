@@ -17,8 +17,8 @@ export interface CgroupDriver {
   limit(group: GroupName, limits: CgroupLimits, call: Call): Promise<void>;
   /** Removes it with everything below. False while processes are still in it: then it stays. One that is not there is gone. */
   remove(group: GroupName, call: Call): Promise<boolean>;
-  /** Sends SIGKILL to every process in it and below; returns how many there were. */
-  kill(group: GroupName): number;
+  /** Sends SIGKILL to every process in it and below; returns their ids. */
+  kill(group: GroupName): readonly number[];
   /** The last parts of the groups right below, from the kernel. */
   children(group: GroupName): string[];
   /** Processes and threads in it and below; 0 when it is not there or nobody counts. */

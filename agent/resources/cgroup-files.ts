@@ -22,8 +22,8 @@ export interface CgroupFiles {
   exists(path: string): boolean;
   /** Whether a process is in it or below, in any hierarchy. */
   isPopulated(path: string): boolean;
-  /** Sends SIGKILL to every process in it and below, in any hierarchy. Returns how many there were; it does not wait for them to exit. */
-  kill(path: string): number;
+  /** Sends SIGKILL to every process in it and below, in any hierarchy. Returns their ids; it does not wait for them to exit. */
+  kill(path: string): readonly number[];
   /** Names below a path. */
   children(path: string): string[];
   /** Processes and threads in it and below; 0 when it is not there or nobody counts. */
@@ -98,7 +98,7 @@ function pidsBelow(path: string): number[] {
   return [...own, ...directories(path).flatMap((name) => pidsBelow(join(path, name)))];
 }
 
-function killAll(pids: ReadonlySet<number>): number {
+function killAll(pids: readonly number[]): readonly number[] {
   for (const pid of pids) {
     try {
       process.kill(pid, "SIGKILL");
@@ -107,7 +107,7 @@ function killAll(pids: ReadonlySet<number>): number {
       if (code !== "ESRCH") throw error;
     }
   }
-  return pids.size;
+  return pids;
 }
 
 /** Deepest first. Busy ones stay. */
@@ -166,14 +166,14 @@ class SecondVersion implements CgroupFiles {
     return holdsProcesses(join(this.#root, path));
   }
 
-  kill(path: string): number {
+  kill(path: string): readonly number[] {
     const dir = join(this.#root, path);
-    const pids = new Set(pidsBelow(dir));
-    if (pids.size === 0) return 0;
+    const pids = pidsBelow(dir);
+    if (pids.length === 0) return [];
     try {
       // Atomic: a process that forks meanwhile does not escape. Opened without O_CREAT: kernels before 5.14 have no such file.
       writeFileSync(join(dir, "cgroup.kill"), "1", { flag: "r+" });
-      return pids.size;
+      return pids;
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code !== "ENOENT" && code !== "EACCES") throw error;
@@ -247,8 +247,8 @@ class FirstVersion implements CgroupFiles {
     return this.#hierarchies.some((name) => holdsProcesses(join(this.#root, name, path)));
   }
 
-  kill(path: string): number {
-    return killAll(new Set(this.#hierarchies.flatMap((name) => pidsBelow(join(this.#root, name, path)))));
+  kill(path: string): readonly number[] {
+    return killAll([...new Set(this.#hierarchies.flatMap((name) => pidsBelow(join(this.#root, name, path))))]);
   }
 
   processes(path: string): number {

@@ -150,21 +150,48 @@ t.test(
   },
 );
 
+t.test("PodCgroups.release() counts a process once, however long it takes to exit", async (t) => {
+  const kills: number[][] = [[7], [7], [7, 8]];
+  let isGone = false;
+  const clock = { ...systemClock, sleep: async () => {} };
+  const killed: number[] = [];
+  const groups = new PodCgroups({
+    driver: {
+      ...cgroupfsDriver(openCgroupFiles(recorded(t, 2))),
+      remove: async (group) => isGone || !group.includes("burstable"),
+      kill(group) {
+        if (!group.includes("burstable")) return [];
+        const pids = kills.shift() ?? [];
+        isGone = kills.length === 0;
+        return pids;
+      },
+    },
+    root: "x",
+    clock,
+    pods: () => [],
+    podPids: -1,
+    onKilled: (_, processes) => killed.push(processes),
+    allowed: () => ({ milliCpu: 2000n, memoryBytes: 1n << 40n }),
+  });
+  await groups.release("uid", uninterrupted);
+  t.same(killed, [2]);
+});
+
 t.test("CgroupFiles.kill() on a tree of the second version", async (t) => {
   const root = recorded(t, 2);
   const files = openCgroupFiles(root);
   const pod = join(root, "kubepods/pod1");
   mkdirSync(join(pod, "c"), { recursive: true });
-  t.equal(files.kill("/kubepods/pod1"), 0, "nobody is in it");
+  t.same(files.kill("/kubepods/pod1"), [], "nobody is in it");
   const child = spawn("sleep", ["1000"], { stdio: "ignore" });
   t.teardown(() => child.kill("SIGKILL"));
   const exited = once(child, "exit");
   writeFileSync(join(pod, "c", "cgroup.procs"), `0\n${child.pid}\n`);
   writeFileSync(join(pod, "cgroup.kill"), "");
-  t.equal(files.kill("/kubepods/pod1"), 1, "a process of another PID namespace is not ours to count");
+  t.same(files.kill("/kubepods/pod1"), [child.pid], "a process of another PID namespace is not ours to count");
   t.equal(readFileSync(join(pod, "cgroup.kill"), "utf8"), "1", "left to the kernel where it can");
   rmSync(join(pod, "cgroup.kill"));
-  t.equal(files.kill("/kubepods/pod1"), 1, "one by one before Linux 5.14");
+  t.same(files.kill("/kubepods/pod1"), [child.pid], "one by one before Linux 5.14");
   t.same(await exited, [null, "SIGKILL"]);
   t.notOk(existsSync(join(pod, "cgroup.kill")));
 });

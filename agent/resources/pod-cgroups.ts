@@ -62,7 +62,8 @@ export class PodCgroups {
    */
   async release(podUid: string, call: Call): Promise<void> {
     if (!this.#options.root) return;
-    let killed = 0;
+    // A process takes its time to exit, and is met again by the next attempt.
+    const killed = new Set<number>();
     for (let attempt = 0; !(await this.#removeWithin(exitTries, podUid, call)); attempt++) {
       if (attempt === killTries) {
         const left = this.#groups(podUid).reduce((sum, group) => sum + this.#options.driver.processes(group), 0);
@@ -71,9 +72,9 @@ export class PodCgroups {
           `failed to remove the cgroup of pod ${podUid}: ${left} processes left after SIGKILL`,
         );
       }
-      for (const group of this.#groups(podUid)) killed += this.#options.driver.kill(group);
+      for (const group of this.#groups(podUid)) for (const pid of this.#options.driver.kill(group)) killed.add(pid);
     }
-    if (killed > 0) this.#options.onKilled?.(podUid, killed);
+    if (killed.size > 0) this.#options.onKilled?.(podUid, killed.size);
     await this.#balance(undefined, call);
   }
 
