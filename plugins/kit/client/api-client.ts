@@ -2,11 +2,12 @@
 
 import { branch, type Call } from "../call.ts";
 import { type Clock, systemClock } from "../clock.ts";
-import { toFault } from "../fault.ts";
+import { Fault, toFault } from "../fault.ts";
 import type { Fetch } from "../fetch.ts";
 import { type Log, noLog } from "../log.ts";
 import { apiVersionOf, type ResourceRef, resourcePath } from "../objects/resources.ts";
 import type { KubeList, ObjectMeta } from "../objects/types.ts";
+import type { CertificateMismatch } from "../platform/http-client.ts";
 import { TextRequest, type TextRequestInit } from "../text-request.ts";
 import { faultOf, faultOfResponse, type Status } from "./status.ts";
 import { jsonLines } from "./watch-lines.ts";
@@ -205,7 +206,7 @@ export class ApiClient {
       const headers = { "user-agent": this.#userAgent, accept: "application/json", ...init.headers };
       return await this.#fetch(new TextRequest(this.#server + path, { ...init, headers }, call.signal));
     } catch (error) {
-      throw toFault(error, doing, "unavailable");
+      throw withNameHint(toFault(error, doing, "unavailable"));
     }
   }
 
@@ -248,4 +249,11 @@ function retryAfterSeconds(response: Response): number | undefined {
   if (response.status !== 429 && response.status < 500) return undefined;
   const text = response.headers.get("retry-after") ?? "";
   return /^\d+$/.test(text) ? Math.min(Number(text), longestRetryAfterSeconds) : undefined;
+}
+
+/** Which flag of a Skiff server puts the name that it was asked by into its certificate. */
+function withNameHint(fault: Fault): Fault {
+  const { certificateNotFor: name } = (fault.details ?? {}) as Partial<CertificateMismatch>;
+  if (name === undefined) return fault;
+  return new Fault(fault.code, `${fault.message}; start the Skiff server with --tls-san=${name}`, { cause: fault });
 }

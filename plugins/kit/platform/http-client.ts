@@ -284,7 +284,26 @@ function describeError(error: NodeJS.ErrnoException, url: URL, { socketPath }: H
     return new Fault("unavailable", `Cannot connect to ${place}: nothing listens there`, { cause: error });
   if (error.code === "EACCES")
     return new Fault("forbidden", `Cannot connect to ${place}: permission denied`, { cause: error });
+  if (error.code === "ENOTFOUND" || error.code === "EAI_AGAIN")
+    return new Fault("unavailable", `Cannot connect to ${place}: the name ${url.hostname} cannot be resolved`, {
+      cause: error,
+    });
+  if (isNameMismatch(error))
+    return new Fault("unavailable", `Cannot connect to ${place}: its certificate is not valid for ${url.hostname}`, {
+      cause: error,
+      details: { certificateNotFor: url.hostname } satisfies CertificateMismatch,
+    });
   return toFault(error, `Request to ${place} failed`, "unavailable");
+}
+
+/** The details of the Fault for a server whose certificate has other names and addresses than the one it was asked by. */
+export interface CertificateMismatch {
+  readonly certificateNotFor: string;
+}
+
+/** Deno has no code for it. */
+function isNameMismatch({ code, message }: NodeJS.ErrnoException): boolean {
+  return code === "ERR_TLS_CERT_ALTNAME_INVALID" || /not valid for name|NotValidForName/.test(message);
 }
 
 const bodiless = new Set([204, 205, 304]);

@@ -8,6 +8,7 @@ import t from "tap";
 import { testPki } from "../../../test/harness/certificates.ts";
 import { until } from "../../../test/harness/until.ts";
 import { uninterrupted, within } from "../call.ts";
+import { ApiClient } from "../client/api-client.ts";
 import { type Fetch } from "../fetch.ts";
 import { BytesResponse } from "../bytes-response.ts";
 import { TextRequest } from "../text-request.ts";
@@ -206,6 +207,16 @@ t.test("httpFetch() trusts only the authority it was given, and the right name",
   await t.rejects(get(client(t, { ca: strangers.ca.cert }), url), { code: "unavailable" });
   await t.rejects(get(client(t), url), { code: "unavailable" });
   await t.rejects(get(client(t, { ca: pki.ca.cert, servername: "elsewhere" }), url), { code: "unavailable" });
+  const everywhere = await start(t, () => new Response("ok"), { tls, listen: { host: "0.0.0.0", port: 0 } });
+  const api = new ApiClient({
+    fetch: client(t, { ca: pki.ca.cert }),
+    server: `https://127.0.0.2:${everywhere.port}`,
+  });
+  await t.rejects(api.request("/version", {}, uninterrupted), {
+    code: "unavailable",
+    message:
+      /127\.0\.0\.2:\d+: its certificate is not valid for 127\.0\.0\.2; start the Skiff server with --tls-san=127\.0\.0\.2/,
+  });
   t.equal(await (await get(client(t, { ca: pki.ca.cert }), url)).text(), "ok");
   t.equal(await (await get(client(t, { insecureSkipVerify: true }), url)).text(), "ok");
 });
