@@ -55,7 +55,7 @@ export function openFault(folder: string, failure: Failure): Fault {
     case "too-new":
       return new Fault("unsupported", `${cannot}: ${failure.detail}`);
     case "full":
-      return new Fault("unavailable", `${cannot}: ${fullDisk(folder)}`);
+      return new Fault("unavailable", `${cannot}: ${fullDisk(folder)}; make room and start again`);
     case "other":
       return new Fault("unavailable", `${cannot}: ${failure.detail}`);
   }
@@ -63,7 +63,8 @@ export function openFault(folder: string, failure: Failure): Fault {
 
 /** The Fault for writes that could not be made durable. */
 export function writeFault(folder: string, failure: Failure): Fault {
-  const detail = failure.kind === "full" ? fullDisk(folder) : failure.detail;
+  const detail =
+    failure.kind === "full" ? `${fullDisk(folder)}; writes succeed again once there is room` : failure.detail;
   return new Fault("unavailable", `Cannot write to the store in "${folder}": ${detail}`);
 }
 
@@ -76,7 +77,7 @@ function fullDisk(folder: string): string {
   } catch {
     // Only an addition to the sentence.
   }
-  return `the disk mounted at "${mount}" is full${free}; make room, then it goes on by itself`;
+  return `the disk mounted at "${mount}" is full${free}`;
 }
 
 /** The folder furthest up that is still on the same file system. */
