@@ -43,7 +43,22 @@ export async function execInPod(
       ...(screen ? { resizes: screen.sizes } : { stderr }),
     };
     return (await dialStream(way, streams, call)).exitCode;
+  } catch (error) {
+    const exitCode = startFailure(error);
+    if (exitCode === undefined) throw error;
+    tell((error as Error).message);
+    return exitCode;
   } finally {
     screen?.giveBack();
   }
+}
+
+/** A program that is missing or may not be run, as shells report it; runtimes say it on the stream in the words of runc and crun alone. */
+function startFailure(error: unknown): number | undefined {
+  const { message = "" } = (error ?? {}) as { message?: string };
+  const why = /\bexec\b.*(executable file (?:`.*` )?not found|no such file or directory|permission denied)/is.exec(
+    message,
+  )?.[1];
+  if (why === undefined) return undefined;
+  return why.toLowerCase() === "permission denied" ? 126 : 127;
 }

@@ -66,7 +66,10 @@ const answers: Record<string, object> = {
 };
 
 /** Just enough of an API server, and the way to it by a kubeconfig. */
-async function cluster(t: Test): Promise<{ access: ClusterAccess; asked: URL[] }> {
+async function cluster(
+  t: Test,
+  run?: () => Promise<{ exitCode: number }>,
+): Promise<{ access: ClusterAccess; asked: URL[] }> {
   const asked: URL[] = [];
   const server = await serve({
     handler(request) {
@@ -83,6 +86,7 @@ async function cluster(t: Test): Promise<{ access: ClusterAccess; asked: URL[] }
       asked.push(url);
       // Gives back what it gets, tells a size it is told of, and ends with 7.
       void serveStream(upgrade, wantedByQuery(url.searchParams), async ({ stdin, stdout, stderr, resizes }) => {
+        if (run) return run();
         if (resizes)
           for await (const { width, height } of resizes) {
             stdout?.write(`${width}x${height}`);
@@ -252,6 +256,25 @@ t.test("execInPod() passes input, both outputs and the exit code", async (t) => 
   streams.stderr.end();
   t.same([await output, await errors], ["typed", "said beside"]);
   t.same(asked.at(-1)?.searchParams.getAll("command"), ["cat", "-u"]);
+});
+
+t.test("execInPod() gives a shell's exit codes for programs that cannot be started", async (t) => {
+  for (const [why, expected] of [
+    ['exec failed: unable to start container process: exec: "nope": executable file not found in $PATH', 127],
+    ['exec failed: unable to start container process: exec: "/nope": stat /nope: no such file or directory', 127],
+    ["OCI runtime exec failed: executable file `nope` not found in $PATH: No such file or directory", 127],
+    ['exec failed: unable to start container process: exec: "/etc/passwd": permission denied', 126],
+  ] as const) {
+    const { access } = await cluster(t, () => Promise.reject(new Fault("internal", why)));
+    const { streams, errors } = terminal();
+    const wish = { pod: "web", container: "main", command: ["nope"], stdin: false, tty: false };
+    t.equal(await execInPod(access, wish, streams, call), expected, why);
+    streams.stderr.end();
+    t.match(await errors, why);
+  }
+  const { access } = await cluster(t, () => Promise.reject(new Fault("conflict", "the container is not running")));
+  const wish = { pod: "web", container: "main", command: ["nope"], stdin: false, tty: false };
+  await t.rejects(execInPod(access, wish, terminal().streams, call), { message: /is not running/ });
 });
 
 t.test("execInPod() with a terminal takes it, tells its size, and gives it back", async (t) => {
