@@ -66,6 +66,26 @@ const unlucky = {
   spec: { terminationGracePeriodSeconds: 0, containers: [container("echo last-words; exit 1")] },
 };
 
+/** Words in cells of tables that stand on more than one line. */
+const brokenWords = (page: Page): Promise<string[]> =>
+  page.evaluate(() => {
+    const broken: string[] = [];
+    for (const cell of document.querySelectorAll("th, td")) {
+      const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+      while (texts.nextNode()) {
+        const node = texts.currentNode;
+        for (const { 0: word, index } of (node.textContent ?? "").matchAll(/[\p{L}\p{N}]+/gu)) {
+          const range = document.createRange();
+          range.setStart(node, index);
+          range.setEnd(node, index + word.length);
+          const lines = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)));
+          if (lines.size > 1) broken.push(word);
+        }
+      }
+    }
+    return broken;
+  });
+
 const deployment = {
   apiVersion: "apps/v1",
   kind: "Deployment",
@@ -360,6 +380,19 @@ t.test("the page", { skip, timeout: 600_000 }, async (t) => {
     await page.getByRole("table", { name: "Workloads" }).getByText("default/shop").waitFor();
     await fits("the cluster");
     await page.context().close();
+  });
+
+  await t.test("tables break no word, whatever the width", async (t) => {
+    for (const width of [390, 900]) {
+      const page = await open(link, { viewport: { width, height: 844 } });
+      await page.getByRole("row", { name: /unlucky/ }).waitFor();
+      t.same(await brokenWords(page), [], `the node at ${width}`);
+      await page.getByRole("link", { name: "Cluster" }).click();
+      await page.getByRole("table", { name: "Workloads" }).getByText("default/shop").waitFor();
+      t.same(await brokenWords(page), [], `the cluster at ${width}`);
+      await shot(page, `tables-${width}`);
+      await page.context().close();
+    }
   });
 
   await t.test("on the kubelet's port it needs credentials", async (t) => {

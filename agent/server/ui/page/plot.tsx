@@ -2,6 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import UPlot from "uplot";
+import { tickLabels } from "./words.ts";
 
 interface Series {
   readonly label: string;
@@ -22,6 +23,8 @@ interface PlotProps {
 }
 
 const powersOfTwo = Array.from({ length: 50 }, (_, power) => 2 ** power);
+/** Parts of a thousandth of a core are not shown. */
+const wholeNumbers = Array.from({ length: 9 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
 
 export function Plot({ title, times, series, show, of = "", isBytes = false }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
@@ -40,8 +43,18 @@ export function Plot({ title, times, series, show, of = "", isBytes = false }: P
         cursor: { show: false },
         scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, 1)] } },
         axes: [
-          { ...axis, size: 22, space: 66, values: (plot, seconds) => seconds.map((at) => timeWithin(plot, at)) },
-          { ...axis, size: 72, values: (_, ticks) => ticks.map(show), ...(isBytes ? { incrs: powersOfTwo } : {}) },
+          {
+            ...axis,
+            size: 22,
+            space: 66,
+            values: (plot, seconds) => tickLabels(seconds, (at) => timeWithin(plot, at)),
+          },
+          {
+            ...axis,
+            size: 72,
+            values: (_, ticks) => tickLabels(ticks, show),
+            incrs: isBytes ? powersOfTwo : wholeNumbers,
+          },
         ],
         series: [
           {},

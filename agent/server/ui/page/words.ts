@@ -25,6 +25,12 @@ export function cores(milli: number): string {
   return milli >= 1000 ? `${(milli / 1000).toFixed(2)} cores` : `${Math.round(milli)}m`;
 }
 
+/** Labels of the lines across a plot: rounding must not show one value at two of them, as it would in a plot of nothing. */
+export function tickLabels(values: readonly number[], show: (value: number) => string): string[] {
+  const labels = values.map(show);
+  return labels.map((label, index) => (labels.indexOf(label) < index ? "" : label));
+}
+
 export const ago = (at: number): string => `${since(at)} ago`;
 
 /** How long it is since then, in the largest unit that fits. */
