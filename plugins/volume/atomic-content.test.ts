@@ -1,4 +1,14 @@
-import { lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync } from "node:fs";
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
@@ -36,6 +46,18 @@ t.test("writeContent()", async (t) => {
     const attempt = writeContent(dir, content({ [path]: "" }), { now: 3000 });
     await t.rejects(attempt, { code: "invalid" }, `refuses "${path}"`);
   }
+});
+
+t.test("writeContent() removes what a writer that was killed left behind", async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "skiff-content-"));
+  t.teardown(() => rmSync(dir, { recursive: true }));
+  await writeContent(dir, content({ a: "1" }), { now: 0 });
+  const before = readdirSync(dir).sort();
+  mkdirSync(join(dir, "..2025_01_01_00_00_00.0a1b2c3d"));
+  symlinkSync("..data/gone", join(dir, "gone"));
+  mkdirSync(join(dir, "mounted"));
+  t.equal(await writeContent(dir, content({ a: "1" }), { now: 1000, keep: ["mounted"] }), false, "nothing changed");
+  t.same(readdirSync(dir).sort(), [...before, "mounted"].sort());
 });
 
 t.test("writeContent() leaves nothing of an attempt that failed", async (t) => {

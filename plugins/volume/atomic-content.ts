@@ -53,10 +53,17 @@ export async function writeContent(
 
 async function write(root: Folder, content: Content, options: ContentOptions, call: Call): Promise<boolean> {
   const current = root.linkTarget(dataLink);
-  if (isVersion(current) && (await isWritten(root, current, content))) {
-    await linkNames(root, content, options, call);
-    return false;
-  }
+  const isCurrent = isVersion(current) && (await isWritten(root, current, content));
+  const version = isCurrent ? current : await writeVersion(root, content, options, call);
+  await linkNames(root, content, options, call);
+  // Also what a writer that was killed behind its swap did not come to remove.
+  const kept = new Set([dataLink, version, ...(options.keep ?? []), ...[...content.keys()].map(topName)]);
+  for (const name of root.names()) if (!kept.has(name)) await removeEntry(root, name, call);
+  return !isCurrent;
+}
+
+/** Makes the content what readers see, and returns the name of its directory. */
+async function writeVersion(root: Folder, content: Content, options: ContentOptions, call: Call): Promise<string> {
   const stamp = new Date(options.now).toISOString().slice(0, 19).replace(/[-:T]/g, "_");
   const fresh = `..${stamp}.${randomBytes(4).toString("hex")}`;
   try {
@@ -66,17 +73,14 @@ async function write(root: Folder, content: Content, options: ContentOptions, ca
     } finally {
       folder.close();
     }
+    root.own(folderAttributes(options, root.stats().mode & 0o7777));
     await swap(root, fresh, options, call);
   } catch (error) {
     // A full disk must not become fuller with every attempt.
     await removeEntry(root, fresh, call);
     throw error;
   }
-  root.own(folderAttributes(options, root.stats().mode & 0o7777));
-  await linkNames(root, content, options, call);
-  const kept = new Set([dataLink, fresh, ...(options.keep ?? []), ...[...content.keys()].map(topName)]);
-  for (const name of root.names()) if (!kept.has(name)) await removeEntry(root, name, call);
-  return true;
+  return fresh;
 }
 
 async function isWritten(root: Folder, version: string, content: Content): Promise<boolean> {
