@@ -24,8 +24,31 @@ export function lockFolder(folder: string): DatabaseSync {
     lock.close();
     throw error;
   }
+  undoReplacement(folder);
   return lock;
 }
+
+/**
+ * A replacement that was killed between keeping the old database and naming the new one: the old one has both names, and its journal only
+ * the kept one. Opened like that it would lack its newest commits.
+ */
+function undoReplacement(folder: string): void {
+  const path = join(folder, databaseName);
+  const inode = statSync(path, { throwIfNoEntry: false })?.ino;
+  const kept = readdirSync(folder)
+    .filter((name) => name.startsWith(`${databaseName}.replaced-`) && !name.endsWith("-wal"))
+    .map((name) => join(folder, name))
+    .find((name) => statSync(name).ino === inode);
+  if (kept === undefined) return;
+  if (existsSync(`${kept}-wal`)) renameSync(`${kept}-wal`, `${path}-wal`);
+  sync(folder);
+  rmSync(kept);
+  for (const draft of draftFiles(path)) rmSync(draft, { force: true });
+  sync(folder);
+}
+
+const draftOf = (path: string) => `${path}.new`;
+const draftFiles = (path: string) => ["", "-wal", "-shm", "-journal"].map((tail) => draftOf(path) + tail);
 
 /** The database's path if there is a sound-looking file; undefined where none was ever made. */
 export function findDatabase(folder: string): string | undefined {
@@ -52,9 +75,9 @@ export function keptAside(folder: string): string | undefined {
 /** Builds a database under another name and gives it its own when it is durable; replaces what has that name. */
 export function createDatabase(folder: string, build: (path: string) => void): string {
   const path = join(folder, databaseName);
-  const draft = `${path}.new`;
+  const draft = draftOf(path);
   const clear = () => {
-    for (const tail of ["", "-wal", "-shm", "-journal"]) rmSync(draft + tail, { force: true });
+    for (const file of draftFiles(path)) rmSync(file, { force: true });
   };
   clear();
   try {

@@ -1,6 +1,16 @@
-import { mkdtempSync, readdirSync, rmSync, statSync, truncateSync } from "node:fs";
+import {
+  cpSync,
+  linkSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import t, { type Test } from "tap";
 import { uninterrupted as call } from "../../kit/call.ts";
 import { openSqliteStore } from "../sqlite.ts";
@@ -38,6 +48,25 @@ t.test("restoreSqliteStore() brings back the snapshot above every revision that 
   await t.rejects(again.watch("/", seen, call)[Symbol.asyncIterator]().next(), { code: "expired" });
   const put = await again.put("/e", Uint8Array.of(1), "absent", call);
   t.ok(put.ok && put.entry.revision > revision);
+});
+
+t.test("openSqliteStore() undoes a replacement that was killed before the new database had its name", async (t) => {
+  const { folder, store } = await storeWithSnapshot(t);
+  const killed = join(dirname(folder), "killed");
+  cpSync(folder, killed, { recursive: true });
+  await store.close();
+  const path = join(killed, "store.db");
+  const kept = `${path}.replaced-2026-01-01T00-00-00Z`;
+  linkSync(path, kept);
+  renameSync(`${path}-wal`, `${kept}-wal`);
+  writeFileSync(`${path}.new`, "half");
+  const again = await openSqliteStore({ folder: killed });
+  t.teardown(() => again.close());
+  t.ok(await again.get("/d", call), "what the journal alone holds");
+  t.same(
+    readdirSync(killed).filter((name) => /replaced|new/.test(name)),
+    [],
+  );
 });
 
 t.test(
