@@ -173,7 +173,10 @@ export function checkUpdate(scope: Scope, next: KubeObject, previous: KubeObject
 
 export function countGeneration(definition: ResourceDefinition, next: KubeObject, previous: KubeObject): void {
   if (!definition.hasGeneration) return;
-  if (!sameSpec(next, previous)) next.metadata.generation = (previous.metadata.generation ?? 0) + 1;
+  const isSame =
+    sameSpec(next, previous) &&
+    (!definition.labelsCount || deepEqual(next.metadata.labels ?? {}, previous.metadata.labels ?? {}));
+  if (!isSame) next.metadata.generation = (previous.metadata.generation ?? 0) + 1;
 }
 
 function sameSpec(next: KubeObject, previous: KubeObject): boolean {

@@ -120,6 +120,8 @@ export interface ResourceDefinition {
 
   /** Counts changes of everything but metadata and status in metadata.generation. */
   readonly hasGeneration?: boolean;
+  /** Changed labels count, too. */
+  readonly labelsCount?: boolean;
   /** Has a status subresource: status is only changed there, all else only elsewhere. */
   readonly hasStatus?: boolean;
   /** What stands in the status of an object that nobody has spoken of yet; `{}` when absent. Custom resources begin without any. */

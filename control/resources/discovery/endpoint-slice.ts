@@ -16,6 +16,7 @@ export const endpointSlices: ResourceDefinition = {
   kind: "EndpointSlice",
   namespaced: true,
   hasGeneration: true,
+  labelsCount: true,
   columns: [
     nameColumn,
     column("AddressType", "What kind of addresses it holds."),
