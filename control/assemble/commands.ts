@@ -25,7 +25,8 @@ export async function withServer<T>(
     config = await loadKubeconfig(path);
   } catch (error) {
     const { code, message } = toFault(error, `Cannot use ${path}`, "not-found");
-    throw new Fault(code, `Cannot find a server on this box: ${message}; is --data-dir right?`, { cause: error });
+    const fix = code === "forbidden" ? "run it as root" : "is --data-dir right?";
+    throw new Fault(code, `Cannot find a server on this box: ${message}; ${fix}`, { cause: error });
   }
   try {
     return await work(new ApiClient({ fetch: config.fetch, server: config.server, clock: systemClock }), config.server);

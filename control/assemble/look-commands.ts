@@ -76,6 +76,12 @@ function podWish(pod: string, settings: Settings) {
   return { pod, namespace, container };
 }
 
+/** What an instance keeps of its cluster is for root alone. */
+function asRoot(error: unknown): unknown {
+  if (!isFault(error, "forbidden")) return error;
+  return new Fault("forbidden", `${error.message}; run it as root, or give --kubeconfig`, { cause: error });
+}
+
 async function withAccess<T>(
   settings: Settings,
   nodeAccess: NodeAccess,
@@ -84,10 +90,11 @@ async function withAccess<T>(
   const dataDir = String(settings["data-dir"]);
   const admin = join(dataDir, "admin.kubeconfig");
   const path = settings.kubeconfig === undefined ? admin : String(settings.kubeconfig);
-  const access =
-    settings.kubeconfig !== undefined || existsSync(admin)
-      ? await accessByKubeconfig(path)
-      : await nodeAccess(settings);
+  const isNamed = settings.kubeconfig !== undefined;
+  const opening = isNamed || existsSync(admin) ? accessByKubeconfig(path) : nodeAccess(settings);
+  const access = await opening.catch((error: unknown) => {
+    throw isNamed ? error : asRoot(error);
+  });
   if (!access)
     throw new Fault(
       "not-found",

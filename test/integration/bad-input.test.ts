@@ -1,7 +1,7 @@
 // What a person can get wrong on the command line: each mistake is one clear line that names the thing, and loses nothing.
 
 import { execFile, execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,9 +12,14 @@ const root = join(import.meta.dirname, "../..");
 const dir = mkdtempSync(join(tmpdir(), "skiff-bad-"));
 t.teardown(() => rmSync(dir, { recursive: true, force: true }));
 
-function skiff(args: readonly string[], env: Record<string, string> = {}): Promise<{ code: number; stderr: string }> {
+function skiff(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  starter: readonly string[] = [],
+): Promise<{ code: number; stderr: string }> {
+  const [program = "", ...words] = [...starter, join(root, "skiff"), ...args];
   return new Promise((resolve) => {
-    execFile(join(root, "skiff"), args, { env: { ...process.env, ...env } }, (error, _, stderr) => {
+    execFile(program, words, { env: { ...process.env, ...env } }, (error, _, stderr) => {
       resolve({ code: Number(error?.code ?? 0), stderr: stderr.trim() });
     });
   });
@@ -198,6 +203,24 @@ t.test("a start that ends because a port is in use leaves nothing of its address
   });
   const address = await next.kubectl("get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}");
   t.equal(address, next.clusterDns.replace(/10$/, "1"), "the next start may have others");
+});
+
+t.test("what is for root alone says so", { skip: process.getuid?.() === 0 ? false : "needs root" }, async (t) => {
+  const data = join(dir, "of-another");
+  mkdirSync(data);
+  const kubeconfig = file("of-another/admin.kubeconfig", "", 0o600);
+  chownSync(kubeconfig, 65_534, 65_534);
+  // Root that may read only what its user may read.
+  const caps = "-dac_override,-dac_read_search";
+  const lower = ["setpriv", `--inh-caps=${caps}`, `--bounding-set=${caps}`];
+  for (const [args, says] of [
+    [["status"], /^skiff: .*admin\.kubeconfig: permission denied; run it as root, or give --kubeconfig$/],
+    [["token", "list"], /^skiff: Cannot find a server on this box: .*: permission denied; run it as root$/],
+  ] as const) {
+    const { code, stderr } = await skiff([...args, `--data-dir=${data}`], {}, lower);
+    t.equal(code, 1);
+    t.match(stderr, says);
+  }
 });
 
 t.test("a data dir that cannot be written, and a full disk", async (t) => {
