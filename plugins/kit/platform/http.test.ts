@@ -58,6 +58,15 @@ t.test("serve() and httpFetch() exchange methods, headers, bodies and statuses",
   t.equal(await (await get(fetch, url, { method: "DELETE" })).text(), "DELETE ?b=c%20d null ");
 });
 
+t.test("httpFetch() names a host that cannot be resolved", async (t) => {
+  // Too long for a name, so that nobody is asked for it.
+  const host = `${"a".repeat(64)}.invalid`;
+  await t.rejects(get(client(t), `http://${host}/`), {
+    code: "unavailable",
+    message: `Cannot connect to ${host}: the name ${host} cannot be resolved`,
+  });
+});
+
 t.test("httpFetch() sends each group to impersonate as a header of its own", async (t) => {
   let text = "";
   const server = net.createServer((socket) => {
