@@ -8,6 +8,11 @@ import type { IssuedToken, TokenWish } from "../../plugins/kit/pod-objects.ts";
 
 export const tokenKind = "TokenRequest";
 
+interface Answer {
+  readonly spec?: { readonly expirationSeconds?: number };
+  readonly status: { readonly token: string; readonly expirationTimestamp: string };
+}
+
 export async function issueToken(
   client: ApiClient,
   { pod, audiences, expirationSeconds }: TokenWish,
@@ -25,16 +30,15 @@ export async function issueToken(
       boundObjectRef: { apiVersion: "v1", kind: "Pod", name, uid },
     },
   };
-  const answer = await client.create<{ status?: { token?: string; expirationTimestamp?: string } }>(
-    resources.serviceaccounts,
-    request,
-    call,
-    { namespace, name: account, subresource: "token" },
-  );
-  const { token = "", expirationTimestamp } = answer.status ?? {};
-  const issuedAt = Date.now();
-  const expiresAt = expirationTimestamp ? Date.parse(expirationTimestamp) : issuedAt + expirationSeconds * 1000;
-  return { token, issuedAt, expiresAt };
+  const answer = await client.create<Answer>(resources.serviceaccounts, request, call, {
+    namespace,
+    name: account,
+    subresource: "token",
+  });
+  const { token, expirationTimestamp } = answer.status;
+  const expiresAt = Date.parse(expirationTimestamp);
+  // As upstream: by the server's clock alone.
+  return { token, issuedAt: expiresAt - (answer.spec?.expirationSeconds ?? expirationSeconds) * 1000, expiresAt };
 }
 
 /** One name for each token that a pod has; it begins with the pod's uid. */

@@ -104,7 +104,8 @@ t.test(
       throw new Fault(code, code);
     };
     const objects = open();
-    await objects.token(wish, call);
+    const { issuedAt } = await objects.token(wish, call);
+    t.equal(issuedAt, Date.parse("2026-01-01T00:00:00Z"), "by the server's clock");
     answer = () => ({ status: { token: "two", expirationTimestamp: "2026-01-01T02:00:00Z" } });
     await objects.token(wish, call);
     t.equal(told, 1, "a renewal alone writes nothing");
