@@ -20,6 +20,8 @@ export interface StartOptions {
   readonly says?: string;
   /** The network namespace that it runs in; the test's own where absent. */
   readonly netns?: string;
+  /** Its clock in place of the system's: from so many milliseconds since 1970 on, so many times as fast. */
+  readonly clock?: { readonly startsAt: number; readonly speed: number };
   /** Besides that of the test. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -74,6 +76,13 @@ export function freeOctet(): number {
   throw new Error("no address range is free");
 }
 
+/** From its source, into which another clock can be put. */
+function withClock({ startsAt, speed }: NonNullable<StartOptions["clock"]>): string[] {
+  const clock = `${join(root, "test/fixtures/fast-clock.ts")}?startsAt=${startsAt}&speed=${speed}`;
+  const flags = ["--disable-warning=ExperimentalWarning", "--expose-gc", "--max-semi-space-size=1"];
+  return [process.execPath, ...flags, "--import", clock, join(root, "skiff.ts")];
+}
+
 const octets = new Map<string, number>();
 
 /** A cluster keeps its address ranges over restarts. */
@@ -110,7 +119,9 @@ export async function startSkiff(options: StartOptions = {}): Promise<RunningSki
     ...(options.flags ?? []),
   ];
   const env = { ...process.env, ...options.env };
-  const launch = () => spawn(join(root, "skiff"), args, { cwd: root, stdio: ["ignore", "pipe", "pipe"], env });
+  const program = options.clock ? withClock(options.clock) : [join(root, "skiff")];
+  const [command_ = "", ...words] = [...program, ...args];
+  const launch = () => spawn(command_, words, { cwd: root, stdio: ["ignore", "pipe", "pipe"], env });
   const child = options.netns ? inNetns(options.netns, launch) : launch();
   let output = "";
   let onText = () => {};
