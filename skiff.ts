@@ -1,8 +1,8 @@
 // The program: the table of commands. The only file that knows both rooms, agent and control.
 
 import { agentSettings, criSettings, joinSettings } from "./agent/assemble/settings.ts";
-import type { NodeAccess } from "./control/assemble/look-commands.ts";
-import { execSettings, logsSettings, statusSettings } from "./control/assemble/look-settings.ts";
+import type { NodeAccess } from "./control/assemble/cli-commands.ts";
+import { execSettings, logsSettings, statusSettings } from "./control/assemble/cli-settings.ts";
 import { controlSettings } from "./control/assemble/settings.ts";
 import { within } from "./plugins/kit/call.ts";
 import { systemClock } from "./plugins/kit/clock.ts";
@@ -79,7 +79,7 @@ const commands: readonly Command[] = [
     ...ofThisBox,
     settings: [...everywhere, ...statusSettings],
     async run(settings, { signal }) {
-      const { statusCommand } = await import("./control/assemble/look-commands.ts");
+      const { statusCommand } = await import("./control/assemble/cli-commands.ts");
       await statusCommand(settings, nodeAccess, { signal });
     },
   },
@@ -90,7 +90,7 @@ const commands: readonly Command[] = [
     ...ofThisBox,
     settings: [...everywhere, ...logsSettings],
     async run(settings, { words, signal }) {
-      const { logsCommand } = await import("./control/assemble/look-commands.ts");
+      const { logsCommand } = await import("./control/assemble/cli-commands.ts");
       await logsCommand(words[0] ?? "", settings, nodeAccess, { signal });
     },
   },
@@ -101,7 +101,7 @@ const commands: readonly Command[] = [
     ...ofThisBox,
     settings: [...everywhere, ...execSettings],
     async run(settings, { words, signal }) {
-      const { execCommand } = await import("./control/assemble/look-commands.ts");
+      const { execCommand } = await import("./control/assemble/cli-commands.ts");
       process.exitCode = await execCommand(words, settings, nodeAccess, { signal });
     },
   },
@@ -288,7 +288,7 @@ async function up(settings: Settings, { log, signal }: CommandContext): Promise<
     { checkPort },
   ] = await Promise.all([
     import("./control/assemble/server.ts"),
-    import("./control/control-plane-node.ts"),
+    import("./control/bootstrap/control-plane-node.ts"),
     import("./control/assemble/plugin-settings.ts"),
     import("./agent/assemble/node.ts"),
     import("./agent/assemble/node-config.ts"),

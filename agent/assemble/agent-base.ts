@@ -11,14 +11,14 @@ import { projectFolder } from "../../plugins/kit/platform/project.ts";
 import type { AgentConfig } from "../config/agent-config.ts";
 import { rememberedAddresses } from "../node/addresses.ts";
 import { makeDirectories } from "../node/directories.ts";
-import { machineFacts } from "../node/machine.ts";
-import { patientRuntime } from "../runtime-patience.ts";
-import { AgentMeters } from "../stats/agent-meters.ts";
-import { measuredRecorder, measuredRuntime } from "../stats/measured.ts";
+import { machineFacts } from "../host/machine.ts";
+import { patientRuntime } from "../runtime/with-timeouts.ts";
+import { AgentMeters } from "../runtime/agent-meters.ts";
+import { measuredRecorder, measuredRuntime } from "./measured.ts";
 import { EventLog } from "../pods/event-log.ts";
-import { noRecorder } from "../pods/recorder.ts";
+import { noRecorder } from "../model/recorder.ts";
 import { Checkpoint } from "../sources/checkpoint.ts";
-import type { AgentOptions } from "../assemble.ts";
+import type { AgentOptions } from "./agent.ts";
 
 /** What every part stands on. */
 export interface AgentBase {

@@ -15,7 +15,7 @@ import { daemonReading, type NodeDaemon } from "../../plugins/kit/node-daemon.ts
 import type { ResourceRef } from "../../plugins/kit/objects/resources.ts";
 import { nodeContextKind, openNodeContext } from "../../plugins/kit/node-context.ts";
 import type { AnyPlugin } from "../../plugins/kit/plugin.ts";
-import { nodeSubject } from "../pods/recorder.ts";
+import { nodeSubject } from "../model/recorder.ts";
 
 export interface NetworkServices {
   readonly nodeName: string;

@@ -19,7 +19,7 @@ import { tuningFrom } from "../config/agent-settings.ts";
 import { openCgroupFiles } from "../resources/cgroup-files.ts";
 import { cgroupfsDriver } from "../resources/cgroupfs-driver.ts";
 import { systemdDriver } from "../resources/systemd-driver.ts";
-import { delayFile, dropDelay } from "../systemd/logind-delay.ts";
+import { delayFile, dropDelay } from "../host/logind-delay.ts";
 import { rememberedNetwork } from "../join/cluster-network.ts";
 import { systemdManager } from "../../plugins/kit/systemd/manager.ts";
 import { monitorsBelow } from "./monitors.ts";

@@ -13,7 +13,7 @@ import { Access } from "../server/access/access.ts";
 import { openReadOnlyServer } from "../server/read-only.ts";
 import { openHealthServer, openKubeletServer } from "../server/server.ts";
 import type { CertificateRenewals } from "../stats/agent-metrics.ts";
-import type { AgentMeters } from "../stats/agent-meters.ts";
+import type { AgentMeters } from "../runtime/agent-meters.ts";
 import { LocalToken } from "../server/ui/local-token.ts";
 import { openPageServer } from "../server/ui/page-server.ts";
 import { pageRoutes, type PageOptions } from "../server/ui/routes.ts";

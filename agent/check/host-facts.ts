@@ -7,7 +7,7 @@ import type { Call } from "../../plugins/kit/call.ts";
 import { networkProblems } from "../../plugins/kit/net/preflight.ts";
 import { run } from "../../plugins/kit/platform/process.ts";
 import { projectFolder } from "../../plugins/kit/platform/project.ts";
-import { fileSystem } from "../node/machine.ts";
+import { fileSystem } from "../host/machine.ts";
 import type { CheckFacts } from "./finding.ts";
 
 type Given = Pick<CheckFacts, "dataDir" | "ports" | "daemon">;

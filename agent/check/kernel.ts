@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { machineFacts } from "../node/machine.ts";
+import { machineFacts } from "../host/machine.ts";
 import { type CheckFacts, type Finding, fail, ok, readFact, warn } from "./finding.ts";
 
 export async function kernelFindings(facts: CheckFacts): Promise<Finding[]> {

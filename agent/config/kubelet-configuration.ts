@@ -2,7 +2,7 @@
 // fields. What upstream lets one set and Skiff has fixed is told with the value that holds.
 
 import { join } from "node:path";
-import { runtimeRequestSeconds } from "../runtime-patience.ts";
+import { runtimeRequestSeconds } from "../runtime/with-timeouts.ts";
 import type { AgentConfig, EvictionConfig } from "./agent-config.ts";
 import type { Amount, Threshold } from "./eviction-thresholds.ts";
 

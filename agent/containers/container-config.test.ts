@@ -3,7 +3,7 @@ import { NamespaceMode, SecurityProfile_ProfileType as ProfileType } from "../..
 import { uninterrupted } from "../../plugins/kit/call.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import type { ConfigMap, Container, PodSpec, Secret, Service } from "../../plugins/kit/objects/types.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
 import { containerConfig, type ContainerFacts } from "./container-config.ts";
 import { dnsConfigOf, parseResolver } from "./dns.ts";
 import { fieldValue, resourceValue } from "../../plugins/kit/objects/downward.ts";

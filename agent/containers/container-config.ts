@@ -2,10 +2,10 @@
 
 import { ContainerConfig, type Device, type Mount, Signal } from "../../cri/api/gen/runtime.js";
 import type { Container } from "../../plugins/kit/objects/types.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
-import type { IdRange } from "../resources/user-namespaces.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
+import type { IdRange } from "../model/id-range.ts";
 import { expand } from "../../plugins/kit/objects/expansion.ts";
-import { annotations, containerAnnotations, containerLabels, containerLogPath } from "./identity.ts";
+import { annotations, containerAnnotations, containerLabels, containerLogPath } from "../model/identity.ts";
 import { comparableResources, containerResources, type ResourceFacts } from "./resources.ts";
 import { containerSecurity, type SecurityFacts, userNamespaceOf } from "./security.ts";
 

@@ -1,6 +1,6 @@
 // The resolver configuration of a pod, by its DNS policy and its own additions, within the limits of resolvers.
 
-import { type AgentPod, podFormat } from "../pods/agent-pod.ts";
+import { type AgentPod, podFormat } from "../model/agent-pod.ts";
 
 export interface Resolver {
   readonly servers: readonly string[];

@@ -1,6 +1,6 @@
 // The environment of a container: envFrom, then env with expansion and references, then service variables that nothing overrode.
 
-import type { AgentPod } from "../pods/agent-pod.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
 import type { Call } from "../../plugins/kit/call.ts";
 import { Fault, isFault } from "../../plugins/kit/fault.ts";
 import type { ConfigMap, Container, Secret, Service } from "../../plugins/kit/objects/types.ts";

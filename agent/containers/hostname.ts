@@ -1,7 +1,7 @@
 // The names a pod answers to: its host name and, with a subdomain, its domain.
 
 import { Fault } from "../../plugins/kit/fault.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
 
 const longest = 63;
 const longestFqdn = 64;

@@ -1,6 +1,6 @@
 // The text of a pod's /etc/hosts.
 
-import type { AgentPod } from "../pods/agent-pod.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
 import { podNames } from "./hostname.ts";
 
 const managed = `# Kubernetes-managed hosts file.

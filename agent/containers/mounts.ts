@@ -4,8 +4,8 @@ import { Mount, MountPropagation } from "../../cri/api/gen/runtime.js";
 import type { Call } from "../../plugins/kit/call.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import type { Container, VolumeMount } from "../../plugins/kit/objects/types.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
-import type { MountedVolume, VolumeManager } from "../volumes/contract.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
+import type { MountedVolume, SubPathRequest } from "../model/mounted-volume.ts";
 import { expand } from "../../plugins/kit/objects/expansion.ts";
 import { isRecursiveReadOnly } from "./recursive-read-only.ts";
 
@@ -26,16 +26,19 @@ export interface MountFacts {
   readonly hasRecursiveReadOnly: boolean;
 }
 
+/** Makes a host path of a sub path that no symbolic link leads out of its volume. */
+type SubPathBinder = (request: SubPathRequest, call: Call) => Promise<string>;
+
 export async function mountsOf(
   pod: AgentPod,
   container: Container,
   facts: MountFacts,
-  manager: Pick<VolumeManager, "subPath">,
+  bindSubPath: SubPathBinder,
   call: Call,
 ): Promise<Mount[]> {
   const mounts: Mount[] = [];
   for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
-    mounts.push(await volumeMount(pod, container, mount, index, facts, manager, call));
+    mounts.push(await volumeMount(pod, container, mount, index, facts, bindSubPath, call));
   }
   if (facts.hostsFile && !mounts.some((mount) => mount.containerPath === "/etc/hosts")) {
     mounts.push(Mount.create({ containerPath: "/etc/hosts", hostPath: facts.hostsFile }));
@@ -53,7 +56,7 @@ async function volumeMount(
   mount: VolumeMount,
   index: number,
   facts: MountFacts,
-  manager: Pick<VolumeManager, "subPath">,
+  bindSubPath: SubPathBinder,
   call: Call,
 ): Promise<Mount> {
   const volume = facts.volumes.get(mount.name);
@@ -70,7 +73,7 @@ async function volumeMount(
   };
   if (volume.image) return Mount.create({ ...common, image: { image: volume.image.reference }, imageSubPath: subPath });
   const hostPath = subPath
-    ? await manager.subPath({ pod, containerName: container.name, index, volume, subPath, readOnly }, call)
+    ? await bindSubPath({ pod, containerName: container.name, index, volume, subPath, readOnly }, call)
     : volume.hostPath;
   return Mount.create({ ...common, hostPath });
 }

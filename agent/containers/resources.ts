@@ -4,9 +4,9 @@ import type { LinuxContainerResources } from "../../cri/api/gen/runtime.js";
 import { LinuxContainerResources as Resources } from "../../cri/api/gen/runtime.js";
 import type { Container } from "../../plugins/kit/objects/types.ts";
 import { parseQuantity, quantityMilli, quantityValue } from "../../plugins/kit/quantity.ts";
-import type { ObservedResources } from "../pleg/observed.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
-import { qosClassOf } from "../status/qos.ts";
+import type { ObservedResources } from "../model/observed.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
+import { qosClassOf } from "../model/qos.ts";
 
 const period = 100_000n;
 const smallestQuota = 1_000n;

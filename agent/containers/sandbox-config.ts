@@ -3,10 +3,10 @@
 import { PodSandboxConfig, type PortMapping, Protocol } from "../../cri/api/gen/runtime.js";
 import { LinuxContainerResources } from "../../cri/api/gen/runtime.js";
 import { parseQuantity, quantityMilli, quantityValue } from "../../plugins/kit/quantity.ts";
-import { type AgentPod, isSidecar } from "../pods/agent-pod.ts";
+import { type AgentPod, isSidecar } from "../model/agent-pod.ts";
 import { type DnsFacts, dnsConfigOf } from "./dns.ts";
 import { kernelHostname } from "./hostname.ts";
-import { podLabels, podLogDir } from "./identity.ts";
+import { podLabels, podLogDir } from "../model/identity.ts";
 import { podLimits, sharesOf } from "./resources.ts";
 import { sandboxSecurity, type SecurityFacts } from "./security.ts";
 

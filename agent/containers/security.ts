@@ -12,8 +12,8 @@ import {
 } from "../../cri/api/gen/runtime.js";
 import { Fault } from "../../plugins/kit/fault.ts";
 import type { Container } from "../../plugins/kit/objects/types.ts";
-import type { IdRange } from "../resources/user-namespaces.ts";
-import { type AgentPod, podFormat } from "../pods/agent-pod.ts";
+import type { IdRange } from "../model/id-range.ts";
+import { type AgentPod, podFormat } from "../model/agent-pod.ts";
 
 // What an ordinary container must not see or change of the kernel.
 const maskedPaths = [

@@ -13,7 +13,7 @@ import { durationOf } from "../config/eviction-thresholds.ts";
 import { readYaml } from "../../plugins/kit/yaml.ts";
 import { type Credential, entriesOf, fits, matching } from "./credentials.ts";
 import type { CredentialSource } from "./image-manager.ts";
-import type { ImageReference } from "./reference.ts";
+import type { ImageReference } from "../model/image-reference.ts";
 
 interface Provider {
   readonly name: string;

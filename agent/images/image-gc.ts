@@ -7,8 +7,8 @@ import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import type { ImageGcConfig } from "../config/agent-config.ts";
-import { fileSystem } from "../node/machine.ts";
-import type { EventSubject, Recorder } from "../pods/recorder.ts";
+import { fileSystem } from "../host/machine.ts";
+import type { EventSubject, Recorder } from "../model/recorder.ts";
 
 const lookMs = 300_000;
 

@@ -16,13 +16,13 @@ import type { Clock } from "../../plugins/kit/clock.ts";
 import { Fault, isFault } from "../../plugins/kit/fault.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import type { Container, Secret } from "../../plugins/kit/objects/types.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
-import { BackOff, formatDuration } from "../pods/back-off.ts";
-import { about, type Recorder } from "../pods/recorder.ts";
-import { StartFailure } from "../pods/start-failure.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
+import { BackOff, formatDuration } from "../model/back-off.ts";
+import { about, type Recorder } from "../model/recorder.ts";
+import { StartFailure } from "../model/start-failure.ts";
 import { type Credential, credentialsOf, matching } from "./credentials.ts";
 import { progressWords, pullOf, tellWhile } from "./pull-news.ts";
-import { defaultPullPolicy, type ImageReference, parseImage } from "./reference.ts";
+import { defaultPullPolicy, type ImageReference, parseImage } from "../model/image-reference.ts";
 
 /** Credentials for an image from somewhere else than the pod, such as a provider plugin. */
 export interface CredentialSource {

@@ -12,14 +12,14 @@ import { type Log, noLog } from "../../plugins/kit/log.ts";
 import type { Container, Secret } from "../../plugins/kit/objects/types.ts";
 import { testPod } from "../../test/harness/pod-room.ts";
 import { until } from "../../test/harness/until.ts";
-import { noRecorder, type Recorder } from "../pods/recorder.ts";
-import type { StartFailure } from "../pods/start-failure.ts";
+import { noRecorder, type Recorder } from "../model/recorder.ts";
+import type { StartFailure } from "../model/start-failure.ts";
 import { credentialProviders } from "./credential-provider.ts";
 import { credentialsOf, fits, matching } from "./credentials.ts";
 import { ImageGc } from "./image-gc.ts";
 import { ImageManager } from "./image-manager.ts";
 import { pullSecrets } from "./pull-secrets.ts";
-import { defaultPullPolicy, namesOf, parseImage } from "./reference.ts";
+import { defaultPullPolicy, namesOf, parseImage } from "../model/image-reference.ts";
 
 t.test("parseImage()", async (t) => {
   const digest = `sha256:${"a".repeat(64)}`;

@@ -2,7 +2,7 @@
 
 import type { PullProgress } from "../../cri/api/pull-board.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
-import { parseImage } from "./reference.ts";
+import { parseImage } from "../model/image-reference.ts";
 
 /** When something is told that goes on: after a first while, then ever more seldom. */
 export interface Beat {

@@ -2,8 +2,8 @@
 
 import type { Call } from "../../plugins/kit/call.ts";
 import type { Secret } from "../../plugins/kit/objects/types.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
-import type { Recorder } from "../pods/recorder.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
+import type { Recorder } from "../model/recorder.ts";
 import type { NodeObjects } from "../sources/node-objects.ts";
 
 /** The secrets that a pod brings for its images. */

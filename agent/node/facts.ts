@@ -3,9 +3,9 @@
 import { readFileSync } from "node:fs";
 import type { AgentConfig } from "../config/agent-config.ts";
 import { parseResolver } from "../containers/dns.ts";
-import type { NodeFacts } from "../pods/node-facts.ts";
+import type { NodeFacts } from "./contract.ts";
 import type { Directories } from "./directories.ts";
-import type { MachineFacts } from "./machine.ts";
+import type { MachineFacts } from "../host/machine.ts";
 import type { NodeManager } from "./node-manager.ts";
 
 export function nodeFacts(

@@ -8,7 +8,7 @@ import { isFault } from "../../plugins/kit/fault.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import { resources } from "../../plugins/kit/objects/resources.ts";
 import type { Lease, Node } from "../../plugins/kit/objects/types.ts";
-import { apiMicroTime } from "../status/times.ts";
+import { apiMicroTime } from "../model/times.ts";
 
 const namespace = "kube-node-lease";
 const leaseSeconds = 40;

@@ -10,9 +10,9 @@ import type { Log } from "../../plugins/kit/log.ts";
 import { resources } from "../../plugins/kit/objects/resources.ts";
 import type { Node, NodeStatus, Taint } from "../../plugins/kit/objects/types.ts";
 import { type EvictionSignal, hardAmount, type Threshold } from "../config/eviction-thresholds.ts";
-import { nodeSubject, type Recorder } from "../pods/recorder.ts";
-import { type CapacityInput, capacityOf, foreignResources } from "./capacity.ts";
-import { fileSystem, type MachineFacts } from "./machine.ts";
+import { nodeSubject, type Recorder } from "../model/recorder.ts";
+import { type CapacityInput, capacityOf, foreignResources } from "../model/capacity.ts";
+import { fileSystem, type MachineFacts } from "../host/machine.ts";
 import { isNews, isOverwritten, nodeStatus, type Pressure, type RuntimeHealth } from "./node-status.ts";
 
 const reportMs = 300_000;

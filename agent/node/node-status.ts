@@ -1,9 +1,9 @@
 // The node's status from what is known of machine, runtime and pressure. Pure.
 
 import type { NodeCondition, NodeStatus } from "../../plugins/kit/objects/types.ts";
-import { apiTime } from "../status/times.ts";
-import type { ResourceList } from "./capacity.ts";
-import type { MachineFacts } from "./machine.ts";
+import { apiTime } from "../model/times.ts";
+import type { ResourceList } from "../model/capacity.ts";
+import type { MachineFacts } from "../host/machine.ts";
 
 export const kubeletVersion = "v1.32.0+skiff";
 

@@ -1,8 +1,8 @@
 import t from "tap";
 import { FakeClock } from "../../plugins/kit/clock.ts";
-import { capacityOf, foreignResources } from "./capacity.ts";
+import { capacityOf, foreignResources } from "../model/capacity.ts";
 import { onAddressChange } from "./addresses.ts";
-import { machineFacts, type MachineFacts } from "./machine.ts";
+import { machineFacts, type MachineFacts } from "../host/machine.ts";
 import { isNews, nodeStatus, type NodeStatusInput } from "./node-status.ts";
 
 const machine: MachineFacts = {

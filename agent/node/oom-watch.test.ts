@@ -1,7 +1,7 @@
 import t from "tap";
 import { FakeClock } from "../../plugins/kit/clock.ts";
 import { noLog } from "../../plugins/kit/log.ts";
-import { nodeSubject } from "../pods/recorder.ts";
+import { nodeSubject } from "../model/recorder.ts";
 import { systemOoms, watchOom } from "./oom-watch.ts";
 
 const oom = (number: number, constraint: string, task: string, pid: number) =>

@@ -5,7 +5,7 @@ import { closeSync, constants, openSync, readFileSync, readSync } from "node:fs"
 import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Log } from "../../plugins/kit/log.ts";
-import type { EventSubject, Recorder } from "../pods/recorder.ts";
+import type { EventSubject, Recorder } from "../model/recorder.ts";
 
 const lookMs = 10_000;
 const longestRecord = 8192;

@@ -3,7 +3,7 @@ import type { Call } from "../../plugins/kit/call.ts";
 import { systemClock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import { type Log, noLog } from "../../plugins/kit/log.ts";
-import type { Logind } from "../systemd/logind.ts";
+import type { Logind } from "../host/logind.ts";
 import { until } from "../../test/harness/until.ts";
 import { ShutdownWatch } from "./shutdown-watch.ts";
 

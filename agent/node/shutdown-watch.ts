@@ -8,7 +8,7 @@ import type { Clock } from "../../plugins/kit/clock.ts";
 import type { HeldFile } from "../../plugins/kit/dbus/descriptor-call.ts";
 import { isFault } from "../../plugins/kit/fault.ts";
 import type { Log } from "../../plugins/kit/log.ts";
-import type { Logind } from "../systemd/logind.ts";
+import type { Logind } from "../host/logind.ts";
 
 const shortestPauseMs = 1_000;
 const longestPauseMs = 60_000;

@@ -7,8 +7,8 @@ import {
   type PodSandboxStatus,
   PodSandboxState,
 } from "../../cri/api/gen/runtime.js";
-import { annotations, labels } from "../containers/identity.ts";
-import type { ObservedContainer, ObservedResources, ObservedSandbox, ObservedState } from "./observed.ts";
+import { annotations, labels } from "../model/identity.ts";
+import type { ObservedContainer, ObservedResources, ObservedSandbox, ObservedState } from "../model/observed.ts";
 
 const states: Record<number, ObservedState> = {
   [ContainerState.CONTAINER_CREATED]: "created",

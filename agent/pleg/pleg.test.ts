@@ -5,7 +5,7 @@ import { FakeClock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import { noLog, openLog } from "../../plugins/kit/log.ts";
 import { isReady, openPodRoom, testPod } from "../../test/harness/pod-room.ts";
-import { AgentMeters } from "../stats/agent-meters.ts";
+import { AgentMeters } from "../runtime/agent-meters.ts";
 import { Pleg } from "./pleg.ts";
 
 t.test(

@@ -18,10 +18,10 @@ import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import { isFault } from "../../plugins/kit/fault.ts";
 import type { Log } from "../../plugins/kit/log.ts";
-import type { AgentMeters } from "../stats/agent-meters.ts";
-import { labels } from "../containers/identity.ts";
+import type { AgentMeters } from "../runtime/agent-meters.ts";
+import { labels } from "../model/identity.ts";
 import { containerOf, sandboxOf, stateOf } from "./from-cri.ts";
-import type { ObservedContainer, ObservedPod, ObservedResources, ObservedSandbox } from "./observed.ts";
+import type { ObservedContainer, ObservedPod, ObservedResources, ObservedSandbox } from "../model/observed.ts";
 import { terminationMessage } from "./termination-message.ts";
 
 // With events the relist only finds what an event lost; without them it is the only source.

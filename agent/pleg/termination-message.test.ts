@@ -6,7 +6,7 @@ import { join } from "node:path";
 import t from "tap";
 import { ContainerStatus } from "../../cri/api/gen/runtime.js";
 import { startSwapper } from "../../test/harness/racer.ts";
-import { annotations, labels } from "../containers/identity.ts";
+import { annotations, labels } from "../model/identity.ts";
 import { terminationMessage } from "./termination-message.ts";
 
 const path = "/dev/termination-log";

@@ -8,20 +8,20 @@ import type { Container } from "../../plugins/kit/objects/types.ts";
 import { containerConfig } from "../containers/container-config.ts";
 import { environmentOf } from "../containers/environment.ts";
 import { hostsFile } from "../containers/hosts-file.ts";
-import { containerLogPath, messageDir, podLogDir } from "../containers/identity.ts";
 import { makeLogDirectory } from "../containers/log-files.ts";
 import { makeMessageFile, writeHostsFile } from "../containers/mounted-files.ts";
+import { containerLogPath, messageDir, podLogDir } from "../model/identity.ts";
 import { mountsOf } from "../containers/mounts.ts";
 import type { PresentImage } from "../images/image-manager.ts";
-import { newestOf, type ObservedPod } from "../pleg/observed.ts";
-import type { MountedVolume } from "../volumes/contract.ts";
-import { type AgentPod, imageVolumesOf, podName } from "./agent-pod.ts";
+import { newestOf, type ObservedPod } from "../model/observed.ts";
+import type { MountedVolume } from "../model/mounted-volume.ts";
+import { type AgentPod, imageVolumesOf, podName } from "../model/agent-pod.ts";
 import type { PodDeps } from "./deps.ts";
 import { HookRunner } from "./hooks.ts";
 import type { Killer } from "./killer.ts";
-import { ownUsersOf } from "./node-facts.ts";
-import { about } from "./recorder.ts";
-import { StartFailure } from "./start-failure.ts";
+import { ownUsersOf } from "../node/contract.ts";
+import { about } from "../model/recorder.ts";
+import { StartFailure } from "../model/start-failure.ts";
 
 // Making and starting a container is not cut short when the pod is deleted meanwhile: half-made ones are harder to clean up than whole ones.
 const runtimeTimeoutMs = 120_000;
@@ -118,7 +118,13 @@ async function makeConfig(
     makeLogDirectory(join(podLogDir(node.logsDir, pod.metadata), containerLogPath(container.name, start.restartCount)));
     const hasRecursiveReadOnly = node.hasRecursiveReadOnly(start.runtimeHandler);
     const mountFacts = { volumes, environment, hostsFile: hosts, messageFile, hasRecursiveReadOnly };
-    const mounts = await mountsOf(pod, container, mountFacts, deps.volumes, call);
+    const mounts = await mountsOf(
+      pod,
+      container,
+      mountFacts,
+      (request, inner) => deps.volumes.subPath(request, inner),
+      call,
+    );
     const deviceMounts = allotment.mounts.map(({ readOnly, ...mount }) =>
       Mount.create({ ...mount, readonly: readOnly }),
     );

@@ -1,8 +1,8 @@
 // When a pod has been active for longer than it may be.
 
 import type { PodStatus } from "../../plugins/kit/objects/types.ts";
-import type { Verdict } from "../status/pod-status.ts";
-import type { AgentPod } from "./agent-pod.ts";
+import type { Verdict } from "../model/verdict.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
 
 /** Wall time of the pod's deadline; undefined without one or before it started. */
 export function deadlineOf(pod: AgentPod, status: PodStatus | undefined): number | undefined {

@@ -2,7 +2,7 @@
 // in reach. Bounded: the oldest go first.
 
 import type { Clock } from "../../plugins/kit/clock.ts";
-import type { EventSubject, Recorder } from "./recorder.ts";
+import type { EventSubject, Recorder } from "../model/recorder.ts";
 
 export interface LoggedEvent {
   /** Wall times in milliseconds. */

@@ -4,11 +4,11 @@ import { uninterrupted } from "../../plugins/kit/call.ts";
 import { FakeClock } from "../../plugins/kit/clock.ts";
 import { noLog } from "../../plugins/kit/log.ts";
 import { testPod } from "../../test/harness/pod-room.ts";
-import type { ObservedContainer, ObservedPod } from "../pleg/observed.ts";
+import type { ObservedContainer, ObservedPod } from "../model/observed.ts";
 import type { KillReason } from "./actions.ts";
 import { HookRunner } from "./hooks.ts";
 import { Killer } from "./killer.ts";
-import { noRecorder } from "./recorder.ts";
+import { noRecorder } from "../model/recorder.ts";
 
 interface Row {
   readonly name: string;

@@ -4,11 +4,11 @@ import type { Runtime } from "../../cri/api/contract.ts";
 import { type Call, uninterrupted } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Log } from "../../plugins/kit/log.ts";
-import type { ObservedContainer, ObservedPod } from "../pleg/observed.ts";
+import type { ObservedContainer, ObservedPod } from "../model/observed.ts";
 import type { KillReason } from "./actions.ts";
-import { type AgentPod, findContainer, isSidecar, podName } from "./agent-pod.ts";
+import { type AgentPod, findContainer, isSidecar, podName } from "../model/agent-pod.ts";
 import type { HookRunner } from "./hooks.ts";
-import { about, type Recorder } from "./recorder.ts";
+import { about, type Recorder } from "../model/recorder.ts";
 
 /** Also a pod without grace gets this long, so that processes that react are not killed by force. */
 const shortestGraceSeconds = 1;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type Call, uninterrupted } from "../../plugins/kit/call.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import { removeTree } from "../../plugins/kit/safe-files/remove-tree.ts";
-import { uidOfLogDir } from "../containers/identity.ts";
+import { uidOfLogDir } from "../model/identity.ts";
 import type { AgentResources } from "../resources/node-resources.ts";
 import type { VolumeManager } from "../volumes/contract.ts";
 import type { PodWorkers } from "./pod-workers.ts";

@@ -2,9 +2,9 @@
 // been removed from the runtime, so the last one that is known says how far the pod came.
 
 import type { Container } from "../../plugins/kit/objects/types.ts";
-import { newestOf, type ObservedContainer, type ObservedPod } from "../pleg/observed.ts";
-import { type AgentPod, isSidecar } from "./agent-pod.ts";
-import { type Decisions, doomOf, type PlanContext, resizeOf } from "./plan.ts";
+import { newestOf, type ObservedContainer, type ObservedPod } from "../model/observed.ts";
+import { type AgentPod, isSidecar } from "../model/agent-pod.ts";
+import { type Decisions, type PlanContext, resizeOf, whyKilled } from "./plan-running.ts";
 
 type Start = Decisions["starts"][number];
 
@@ -101,10 +101,10 @@ function visitSidecar(walk: Walk, index: number, container: Container, newest: O
     return false;
   }
   pass(walk, index);
-  const doom = doomOf(container, newest, walk.context, "Init container");
-  if (doom) {
-    const message = `${doom.message}, will be restarted`;
-    walk.decisions.kills.push({ id: newest.id, name: container.name, reason: doom.reason, message });
+  const why = whyKilled(container, newest, walk.context, "Init container");
+  if (why) {
+    const message = `${why.message}, will be restarted`;
+    walk.decisions.kills.push({ id: newest.id, name: container.name, reason: why.reason, message });
     restart();
   } else if (resizeOf(container, newest, walk.context) === "in-place") {
     walk.decisions.resizes.push({ id: newest.id, name: container.name });

@@ -1,11 +1,13 @@
 import t from "tap";
 import type { Container, PodSpec } from "../../plugins/kit/objects/types.ts";
-import type { ObservedContainer, ObservedPod, ObservedSandbox } from "../pleg/observed.ts";
+import type { ObservedContainer, ObservedPod, ObservedSandbox } from "../model/observed.ts";
 import type { PodAction } from "./actions.ts";
-import type { AgentPod } from "./agent-pod.ts";
-import { BackOff, formatDuration } from "./back-off.ts";
-import { containerHash } from "./container-hash.ts";
-import { plan, type PlanContext, type ProbeVerdict } from "./plan.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
+import { BackOff, formatDuration } from "../model/back-off.ts";
+import { containerHash } from "../model/container-hash.ts";
+import { plan } from "./plan.ts";
+import type { PlanContext } from "./plan-running.ts";
+import type { ProbeVerdict } from "../model/probe-verdict.ts";
 
 const image = "busybox:1";
 const names = (...list: string[]): Container[] => list.map((name) => ({ name, image }));

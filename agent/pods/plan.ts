@@ -1,13 +1,13 @@
 // plan() decides, from what is wanted and what the runtime says, what to do next for one pod. It is pure: no clock, no I/O, no memory.
 // The order of the actions is the order of execution; semantics follow upstream's computePodActions.
 
-import type { Container } from "../../plugins/kit/objects/types.ts";
-import { isAnythingRunning, newestOf, type ObservedContainer, type ObservedPod } from "../pleg/observed.ts";
-import type { ObservedResources } from "../pleg/observed.ts";
+import { isAnythingRunning, newestOf, type ObservedContainer, type ObservedPod } from "../model/observed.ts";
 import type { PodAction } from "./actions.ts";
-import { type AgentPod, containersOf, type ContainerRole } from "./agent-pod.ts";
-import { containerHash } from "./container-hash.ts";
+import { type AgentPod, containersOf, type ContainerRole } from "../model/agent-pod.ts";
 import { planInitContainers } from "./plan-init.ts";
+import { type Decisions, type PlanContext, resizeOf, whyKilled } from "./plan-running.ts";
+import { shouldRestart } from "../containers/restart-policy.ts";
+import { sandboxChange } from "../containers/sandbox-change.ts";
 
 /** Where the pod is in its life; it only ever moves down this list. */
 export type PodStage = "sync" | "terminating" | "terminated";
@@ -19,32 +19,6 @@ export interface DesiredPod {
   readonly graceSeconds?: number;
   /** The pod is gone from its source or going: its ended containers need not be kept for their logs. */
   readonly isDeleted?: boolean;
-}
-
-export type ProbeVerdict = "success" | "failure" | "unknown";
-
-export interface PlanContext {
-  readonly nowMs: number;
-  /** The latest result for a container id; undefined when it was never probed. */
-  liveness(containerId: string): ProbeVerdict | undefined;
-  startup(containerId: string): ProbeVerdict | undefined;
-  /** Milliseconds that a restart must still wait, and the whole delay for the message. */
-  backOff(container: Container, finishedAt: number): { remainingMs: number; delayMs: number };
-  /** What the container's cgroup should say; undefined when the runtime cannot tell or change it. */
-  resources?(container: Container): ObservedResources | undefined;
-}
-
-/** What the plan has decided so far; init and regular containers add to it. */
-export interface Decisions {
-  killPod: boolean;
-  kills: {
-    id: string;
-    name: string;
-    reason: "unknown" | "startup-probe" | "liveness-probe" | "resize" | "definition";
-    message: string;
-  }[];
-  starts: { name: string; role: ContainerRole }[];
-  resizes: { id: string; name: string }[];
 }
 
 export function plan(desired: DesiredPod, observed: ObservedPod | undefined, context: PlanContext): PodAction[] {
@@ -84,21 +58,6 @@ function planRelease(desired: DesiredPod, observed: ObservedPod | undefined): Po
     ...(observed?.containers ?? []).map(({ id, name }): PodAction => ({ do: "remove-container", id, name })),
     ...(observed?.sandboxes ?? []).map(({ id }): PodAction => ({ do: "remove-sandbox", id })),
   ];
-}
-
-/** Whether the pod needs another sandbox than the one it has, and which attempt that is. */
-export function sandboxChange(
-  pod: AgentPod,
-  observed: ObservedPod | undefined,
-): { isNeeded: boolean; attempt: number } {
-  const newest = observed?.sandboxes[0];
-  if (!newest) return { isNeeded: true, attempt: 0 };
-  const next = { isNeeded: true, attempt: newest.attempt + 1 };
-  if ((observed?.sandboxes ?? []).filter((sandbox) => sandbox.isReady).length > 1) return next;
-  if (!newest.isReady) return next;
-  if (newest.isHostNetwork !== (pod.spec.hostNetwork ?? false)) return next;
-  if (!newest.isHostNetwork && newest.ips.length === 0) return next;
-  return { isNeeded: false, attempt: newest.attempt };
 }
 
 function planNewSandbox(
@@ -141,17 +100,6 @@ function hasSucceeded(container: ObservedContainer | undefined): boolean {
   return container?.state === "exited" && container.exitCode === 0;
 }
 
-/** Whether a container that does not run should be started (again). */
-export function shouldRestart(pod: AgentPod, newest: ObservedContainer | undefined): boolean {
-  if (pod.metadata.deletionTimestamp) return false;
-  if (!newest) return true;
-  if (newest.state === "running") return false;
-  if (newest.state === "unknown" || newest.state === "created") return true;
-  if (pod.spec.restartPolicy === "Never") return false;
-  if (pod.spec.restartPolicy === "OnFailure") return newest.exitCode !== 0;
-  return true;
-}
-
 function planRegularContainers(
   pod: AgentPod,
   observed: ObservedPod | undefined,
@@ -174,15 +122,15 @@ function planRegularContainers(
       }
       continue;
     }
-    const doom = doomOf(container, newest, context, "Container");
-    if (!doom) {
+    const why = whyKilled(container, newest, context, "Container");
+    if (!why) {
       keep++;
       const resize = resizeOf(container, newest, context);
       if (resize === "in-place") decisions.resizes.push({ id: newest.id, name: container.name });
       if (resize !== "restart") continue;
       keep--;
     }
-    const { reason, message } = doom ?? {
+    const { reason, message } = why ?? {
       reason: "resize" as const,
       message: `Container ${container.name} resize requires restart`,
     };
@@ -199,46 +147,6 @@ function planRegularContainers(
     // Sidecars must not keep a finished pod alive.
     decisions.starts = decisions.starts.filter((start) => start.role === "ephemeral");
   }
-}
-
-/** Why a running container must go: its definition changed or a probe gave up on it. */
-export function doomOf(
-  container: Container,
-  running: ObservedContainer,
-  context: PlanContext,
-  noun: string,
-): { reason: "definition" | "liveness-probe" | "startup-probe"; message: string } | undefined {
-  if (running.hash !== "" && running.hash !== containerHash(container)) {
-    return { reason: "definition", message: `${noun} ${container.name} definition changed` };
-  }
-  if (context.liveness(running.id) === "failure") {
-    return { reason: "liveness-probe", message: `${noun} ${container.name} failed liveness probe` };
-  }
-  if (context.startup(running.id) === "failure") {
-    return { reason: "startup-probe", message: `${noun} ${container.name} failed startup probe` };
-  }
-  return undefined;
-}
-
-/** Whether the container's cgroup differs from its spec, and whether changing it needs a restart. */
-export function resizeOf(
-  container: Container,
-  running: ObservedContainer,
-  context: PlanContext,
-): "none" | "in-place" | "restart" {
-  const actual = running.resources;
-  const wanted = context.resources?.(container);
-  if (!actual || !wanted) return "none";
-  const differs = (a: number | undefined, b: number | undefined) => a !== undefined && b !== undefined && a !== b;
-  const cpu = differs(actual.cpuShares, wanted.cpuShares) || differs(actual.cpuQuota, wanted.cpuQuota);
-  const memory = differs(actual.memoryLimitBytes, wanted.memoryLimitBytes);
-  if (!cpu && !memory) return "none";
-  const needsRestart = (container.resizePolicy ?? []).some(
-    (policy) =>
-      policy.restartPolicy === "RestartContainer" &&
-      ((policy.resourceName === "cpu" && cpu) || (policy.resourceName === "memory" && memory)),
-  );
-  return needsRestart ? "restart" : "in-place";
 }
 
 function toActions(

@@ -7,18 +7,20 @@
 import { type Call, uninterrupted } from "../../plugins/kit/call.ts";
 import type { PodStatus } from "../../plugins/kit/objects/types.ts";
 import { comparableResources } from "../containers/resources.ts";
-import { isAnythingRunning, type ObservedPod } from "../pleg/observed.ts";
+import { isAnythingRunning, type ObservedPod } from "../model/observed.ts";
 import type { WaitingReason } from "../status/container-status.ts";
-import { isTerminalPhase } from "../status/phase.ts";
-import { computeStatus, type Verdict } from "../status/pod-status.ts";
-import { type AgentPod, isStaticPod, podName } from "./agent-pod.ts";
-import type { BackOff } from "./back-off.ts";
+import { isTerminalPhase } from "../model/phase.ts";
+import { computeStatus } from "../status/pod-status.ts";
+import type { Verdict } from "../model/verdict.ts";
+import { type AgentPod, isStaticPod, podName } from "../model/agent-pod.ts";
+import type { BackOff } from "../model/back-off.ts";
 import { deadlineExceeded, deadlineOf } from "./deadline.ts";
 import type { PodDeps } from "./deps.ts";
 import { backOffKey, PodRun } from "./executors.ts";
 import type { Killer } from "./killer.ts";
-import { plan, type PlanContext, type PodStage } from "./plan.ts";
-import { grantedBefore, grantedOf, resizedBetween, type ResizeRefusal, withGrantedResources } from "./resize.ts";
+import { plan, type PodStage } from "./plan.ts";
+import type { PlanContext } from "./plan-running.ts";
+import { grantedBefore, grantedOf, resizedBetween, type ResizeRefusal, withGrantedResources } from "../model/resize.ts";
 
 /** Nobody tells a pod that another one has made room. */
 const retryResizeMs = 10_000;

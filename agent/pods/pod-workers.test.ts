@@ -6,9 +6,9 @@ import { Fault } from "../../plugins/kit/fault.ts";
 import type { PodHook } from "../../plugins/kit/hook.ts";
 import type { PodStatus } from "../../plugins/kit/objects/types.ts";
 import { everythingFits, isReady, openPodRoom, testPod } from "../../test/harness/pod-room.ts";
-import type { AgentPod } from "./agent-pod.ts";
-import { nothingAllotted } from "./deps.ts";
-import type { RefusedResize } from "./resize.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
+import { nothingAllotted } from "../resources/contract.ts";
+import type { RefusedResize } from "../model/resize.ts";
 
 const images = ["busybox:1"];
 const deleted = (pod: AgentPod, graceSeconds = 1): AgentPod => ({

@@ -2,10 +2,10 @@
 
 import type { Call } from "../../plugins/kit/call.ts";
 import { WorkQueue } from "../../plugins/kit/queue.ts";
-import type { ObservedPod } from "../pleg/observed.ts";
-import type { Verdict } from "../status/pod-status.ts";
-import { type AgentPod, isStaticPod, podName } from "./agent-pod.ts";
-import { BackOff } from "./back-off.ts";
+import type { ObservedPod } from "../model/observed.ts";
+import type { Verdict } from "../model/verdict.ts";
+import { type AgentPod, isStaticPod, podName } from "../model/agent-pod.ts";
+import { BackOff } from "../model/back-off.ts";
 import type { PodDeps } from "./deps.ts";
 import { HookRunner } from "./hooks.ts";
 import { Killer } from "./killer.ts";

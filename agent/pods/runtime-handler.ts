@@ -3,7 +3,7 @@
 import type { Runtime } from "../../cri/api/contract.ts";
 import { type Call, within } from "../../plugins/kit/call.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
 import type { NodeObjects } from "../sources/node-objects.ts";
 
 /** The handler of the pod's RuntimeClass, the empty name for the usual one; Fault where the runtime lacks what the pod asks for. */

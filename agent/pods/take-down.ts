@@ -6,7 +6,7 @@ import type { RuntimeService } from "../../cri/api/contract.ts";
 import { type Call, within } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Log } from "../../plugins/kit/log.ts";
-import { labels } from "../containers/identity.ts";
+import { labels } from "../model/identity.ts";
 import type { AgentResources } from "../resources/node-resources.ts";
 import type { VolumeManager } from "../volumes/contract.ts";
 import type { PodWorkers } from "./pod-workers.ts";

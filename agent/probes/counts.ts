@@ -1,6 +1,6 @@
 // How often each probe was asked and what it said, for as long as its pod is here.
 
-import type { AgentPod } from "../pods/agent-pod.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
 import type { ProbeType } from "./results.ts";
 
 export type ProbeAnswer = "successful" | "failed" | "unknown";

@@ -1,7 +1,7 @@
 // The state of one probe on one container: outcomes in, verdict out. Pure but for its own memory.
 
 import type { Probe } from "../../plugins/kit/objects/types.ts";
-import type { ProbeVerdict } from "../pods/plan.ts";
+import type { ProbeVerdict } from "../model/probe-verdict.ts";
 import type { ProbeType } from "./results.ts";
 
 export type ProbeOutcome = "success" | "failure";

@@ -2,9 +2,9 @@
 
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Container, PodStatus, Probe } from "../../plugins/kit/objects/types.ts";
-import { newestOf, type ObservedPod } from "../pleg/observed.ts";
-import { type AgentPod, containersOf } from "../pods/agent-pod.ts";
-import type { Recorder } from "../pods/recorder.ts";
+import { newestOf, type ObservedPod } from "../model/observed.ts";
+import { type AgentPod, containersOf } from "../model/agent-pod.ts";
+import type { Recorder } from "../model/recorder.ts";
 import { ProbeCounts } from "./counts.ts";
 import { LatestAnswers } from "./latest.ts";
 import type { Prober } from "./prober.ts";

@@ -2,9 +2,9 @@
 
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Container, Probe } from "../../plugins/kit/objects/types.ts";
-import type { ObservedContainer } from "../pleg/observed.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
-import { about, type Recorder } from "../pods/recorder.ts";
+import type { ObservedContainer } from "../model/observed.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
+import { about, type Recorder } from "../model/recorder.ts";
 import { firstDelayMs, periodMs, ProbeMachine } from "./machine.ts";
 import type { ProbeCounts } from "./counts.ts";
 import type { LatestAnswers } from "./latest.ts";

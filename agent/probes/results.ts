@@ -1,6 +1,6 @@
 // The latest verdict of every probe, by container id. Whoever must act on a change is told the pod.
 
-import type { ProbeVerdict } from "../pods/plan.ts";
+import type { ProbeVerdict } from "../model/probe-verdict.ts";
 
 export type ProbeType = "startup" | "liveness" | "readiness";
 

@@ -5,11 +5,11 @@ import { safeSysctls } from "../../plugins/kit/objects/safe-sysctls.ts";
 import { untoleratedTaint } from "../../plugins/kit/objects/tolerations.ts";
 import type { Taint } from "../../plugins/kit/objects/types.ts";
 import { parseQuantity, quantityMilli } from "../../plugins/kit/quantity.ts";
-import { isExtended } from "../node/capacity.ts";
-import { type AgentPod, isCriticalPod, isStaticPod } from "../pods/agent-pod.ts";
-import type { Admission } from "../pods/deps.ts";
-import type { RefusedResize } from "../pods/resize.ts";
-import type { Verdict } from "../status/pod-status.ts";
+import { isExtended } from "../model/capacity.ts";
+import { type AgentPod, isCriticalPod, isStaticPod } from "../model/agent-pod.ts";
+import type { Admission } from "./contract.ts";
+import type { RefusedResize } from "../model/resize.ts";
+import type { Verdict } from "../model/verdict.ts";
 import { podsToPreempt } from "./preemption.ts";
 
 export interface AdmissionFacts {

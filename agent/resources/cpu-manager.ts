@@ -3,8 +3,8 @@
 import { availableParallelism } from "node:os";
 import type { Container } from "../../plugins/kit/objects/types.ts";
 import { parseQuantity, quantityMilli } from "../../plugins/kit/quantity.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
-import { qosClassOf } from "../status/qos.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
+import { qosClassOf } from "../model/qos.ts";
 
 /** `0-2,5` and back. */
 export function parseCpus(text: string): number[] {

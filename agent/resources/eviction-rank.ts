@@ -2,7 +2,7 @@
 
 import { parseQuantity, quantityValue } from "../../plugins/kit/quantity.ts";
 import type { EvictionSignal } from "../config/eviction-thresholds.ts";
-import { type AgentPod, isCriticalPod } from "../pods/agent-pod.ts";
+import { type AgentPod, isCriticalPod } from "../model/agent-pod.ts";
 
 export type Signal = EvictionSignal;
 

@@ -5,8 +5,8 @@ import { noLog } from "../../plugins/kit/log.ts";
 import { testPod } from "../../test/harness/pod-room.ts";
 import { agentConfig } from "../config/agent-config.ts";
 import { evictionThresholds, type ThresholdTexts } from "../config/eviction-thresholds.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
-import type { Verdict } from "../status/pod-status.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
+import type { Verdict } from "../model/verdict.ts";
 import { Eviction, type EvictionOptions } from "./eviction.ts";
 import { evictionOrder, type PodUsage, type Signal } from "./eviction-rank.ts";
 

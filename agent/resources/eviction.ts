@@ -9,10 +9,10 @@ import { formatQuantity, parseQuantity, quantityOf, quantityValue } from "../../
 import type { EvictionConfig } from "../config/agent-config.ts";
 import type { Threshold } from "../config/eviction-thresholds.ts";
 import type { Pressure } from "../node/node-status.ts";
-import { type AgentPod, isCriticalPod, podName } from "../pods/agent-pod.ts";
-import { type EventSubject, type Recorder } from "../pods/recorder.ts";
-import { isTerminalPhase } from "../status/phase.ts";
-import type { Verdict } from "../status/pod-status.ts";
+import { type AgentPod, isCriticalPod, podName } from "../model/agent-pod.ts";
+import { type EventSubject, type Recorder } from "../model/recorder.ts";
+import { isTerminalPhase } from "../model/phase.ts";
+import type { Verdict } from "../model/verdict.ts";
 import type { VolumeManager } from "../volumes/contract.ts";
 import { evictionOrder, type PodUsage, type RankedPod, requestOf, resourceOf, type Signal } from "./eviction-rank.ts";
 import { type Crossing, crossings, readSignals, type SignalSources } from "./signals.ts";

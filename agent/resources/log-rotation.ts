@@ -13,7 +13,7 @@ import type { Log } from "../../plugins/kit/log.ts";
 import type { Folder } from "../../plugins/kit/safe-files/folder.ts";
 import { openRegularEntry } from "../../plugins/kit/safe-files/regular-file.ts";
 import { openLogFolder } from "../containers/log-files.ts";
-import type { ObservedPod } from "../pleg/observed.ts";
+import type { ObservedPod } from "../model/observed.ts";
 
 const lookMs = 10_000;
 const blockBytes = 64 * 1024;

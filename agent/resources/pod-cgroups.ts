@@ -5,8 +5,8 @@ import { type Call, within } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import { podLimits, sharesOf } from "../containers/resources.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
-import { type QosClass, qosClassOf } from "../status/qos.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
+import { type QosClass, qosClassOf } from "../model/qos.ts";
 import type { CgroupDriver, GroupName } from "./cgroup-driver.ts";
 
 const classes: Record<QosClass, GroupName> = { Guaranteed: [], Burstable: ["burstable"], BestEffort: ["besteffort"] };

@@ -1,6 +1,6 @@
 import t from "tap";
 import { testPod } from "../../test/harness/pod-room.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
 import { podsToPreempt } from "./preemption.ts";
 
 const amounts: Record<string, Record<string, bigint>> = {};

@@ -1,7 +1,7 @@
 // Whom a critical pod takes the place of when it does not fit: as few as can be, those without claims first. Pure.
 
-import { type AgentPod, isCriticalPod } from "../pods/agent-pod.ts";
-import { qosClassOf } from "../status/qos.ts";
+import { type AgentPod, isCriticalPod } from "../model/agent-pod.ts";
+import { qosClassOf } from "../model/qos.ts";
 
 /** How much of each resource is missing. */
 export type Missing = ReadonlyMap<string, bigint>;

@@ -3,8 +3,8 @@
 import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { AgentConfig, ShutdownGroup } from "../config/agent-config.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
-import type { Verdict } from "../status/pod-status.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
+import type { Verdict } from "../model/verdict.ts";
 
 const criticalPriority = 2_000_000_000;
 const pollMs = 20;

@@ -2,7 +2,7 @@
 
 import { readFileSync, statSync } from "node:fs";
 import { amountFrom, type Threshold } from "../config/eviction-thresholds.ts";
-import { fileSystem, meminfo } from "../node/machine.ts";
+import { fileSystem, meminfo } from "../host/machine.ts";
 import type { Signal } from "./eviction-rank.ts";
 
 export interface SignalReading {

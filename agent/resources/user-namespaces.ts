@@ -4,15 +4,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Fault } from "../../plugins/kit/fault.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
-
-export interface IdRange {
-  /** The host's id for the pod's root. */
-  readonly hostId: number;
-  readonly length: number;
-  /** The runtime shows the owners of files as the pod's users, so what the node makes for the pod may be the host's own. */
-  readonly isMapped: boolean;
-}
+import type { AgentPod } from "../model/agent-pod.ts";
+import type { IdRange } from "../model/id-range.ts";
 
 const length = 65_536;
 // The first range is the host's own; the rest of what 32 bits hold, short of the ids that mean nobody.

@@ -2,8 +2,8 @@
 
 import type { Call } from "../../plugins/kit/call.ts";
 import type { Runtime } from "../../cri/api/contract.ts";
-import type { ObservedContainer, ObservedPod } from "../pleg/observed.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
+import type { ObservedContainer, ObservedPod } from "../model/observed.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
 import type { LoggedEvent } from "../pods/event-log.ts";
 import type { LatestAnswer } from "../probes/latest.ts";
 

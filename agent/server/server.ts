@@ -13,7 +13,7 @@ import { health } from "./health.ts";
 import { segments, unknown } from "./path.ts";
 import { kubeletApi, type MoreRoutes, type RouteParts } from "./routes.ts";
 import { sessionAt } from "./sessions.ts";
-import type { AgentMeters } from "../stats/agent-meters.ts";
+import type { AgentMeters } from "../runtime/agent-meters.ts";
 import { methodLabel, pathLabel } from "./request-labels.ts";
 import type { PageRoutes } from "./ui/routes.ts";
 import { headersOf } from "./upgrade-headers.ts";

@@ -7,8 +7,7 @@ import { WatchingInformer } from "../../plugins/kit/informer.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import { resources } from "../../plugins/kit/objects/resources.ts";
 import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
-import { type AgentPod, isMirrorPod } from "../pods/agent-pod.ts";
-import type { StatusManager } from "../status/manager.ts";
+import { type AgentPod, isMirrorPod } from "../model/agent-pod.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import type { MirrorPods } from "./mirror-pods.ts";
 import { agentPodOf, type PodSources } from "./pod-sources.ts";
@@ -22,7 +21,8 @@ export interface ApiParts {
   readonly log: Log;
   readonly nodeName: string;
   readonly sources: PodSources;
-  readonly statuses: StatusManager;
+  /** Takes note of what the API shows, so that only differences are patched. */
+  readonly statuses: { seen(podUid: string, pod: AgentPod): void };
   readonly mirrors: MirrorPods | undefined;
   /** Told of the node's own object. */
   readonly onNode: (node: Node) => void;

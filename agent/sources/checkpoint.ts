@@ -8,7 +8,7 @@ import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Log } from "../../plugins/kit/log.ts";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
 import { isTokenOf, tokenKind } from "./kept-tokens.ts";
 
 export interface Remembered {

@@ -8,7 +8,7 @@ import { Fault } from "../../plugins/kit/fault.ts";
 import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Log } from "../../plugins/kit/log.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
 import { readManifest, withoutNamesakes } from "./static-pod.ts";
 
 const rereadMs = 20_000;

@@ -4,7 +4,7 @@ import type { Call } from "../../plugins/kit/call.ts";
 import { within } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
 import { readManifest, withoutNamesakes } from "./static-pod.ts";
 
 const refetchMs = 20_000;

@@ -9,7 +9,7 @@ import type { Log } from "../../plugins/kit/log.ts";
 import { resources } from "../../plugins/kit/objects/resources.ts";
 import type { Node } from "../../plugins/kit/objects/types.ts";
 import { WorkQueue } from "../../plugins/kit/queue.ts";
-import { type AgentPod, configAnnotations, podName } from "../pods/agent-pod.ts";
+import { type AgentPod, configAnnotations, podName } from "../model/agent-pod.ts";
 
 export interface MirrorPodsOptions {
   readonly client: ApiClient;

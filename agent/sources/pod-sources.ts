@@ -2,7 +2,7 @@
 // The API's own pods count once the API has told its whole list; until then those of the checkpoint stand in for them.
 
 import type { Pod } from "../../plugins/kit/objects/types.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
 
 export interface PodSink {
   update(pod: AgentPod): void;

@@ -8,7 +8,7 @@ import { systemClock } from "../../plugins/kit/clock.ts";
 import { noLog } from "../../plugins/kit/log.ts";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import { testPod } from "../../test/harness/pod-room.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
 import { Checkpoint, referencedBy, slim } from "./checkpoint.ts";
 import { ManifestFolder } from "./manifest-folder.ts";
 import { ManifestUrl } from "./manifest-url.ts";

@@ -4,8 +4,8 @@ import { createHash } from "node:crypto";
 import { Fault } from "../../plugins/kit/fault.ts";
 import type { Container } from "../../plugins/kit/objects/types.ts";
 import { readYamlDocuments } from "../../plugins/kit/yaml.ts";
-import { defaultPullPolicy } from "../images/reference.ts";
-import { type AgentPod, configAnnotations, podName } from "../pods/agent-pod.ts";
+import { defaultPullPolicy } from "../model/image-reference.ts";
+import { type AgentPod, configAnnotations, podName } from "../model/agent-pod.ts";
 import { checkPodSpec, namePattern } from "./manifest-check.ts";
 
 export type ManifestSource = "file" | "http";

@@ -2,7 +2,7 @@
 
 import { processNumbers } from "../../plugins/kit/platform/process-numbers.ts";
 import { kubeletVersion } from "../node/node-status.ts";
-import { isStaticPod } from "../pods/agent-pod.ts";
+import { isStaticPod } from "../model/agent-pod.ts";
 import type { AgentView } from "../server/contract.ts";
 import type { VolumeOnDisk } from "../volumes/pod-directories.ts";
 import type { NodeDisk } from "./disk-view.ts";

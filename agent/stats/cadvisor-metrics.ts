@@ -3,7 +3,7 @@
 import type { CgroupSample } from "../../plugins/kit/stats-source.ts";
 import type { Container } from "../../plugins/kit/objects/types.ts";
 import { parseQuantity, quantityMilli, quantityValue } from "../../plugins/kit/quantity.ts";
-import { findContainer } from "../pods/agent-pod.ts";
+import { findContainer } from "../model/agent-pod.ts";
 import type { NodeDisk } from "./disk-view.ts";
 import { deviceName } from "./cadvisor/stats-document.ts";
 import { type DiskCounters, sectorBytes } from "./disk-stats.ts";

@@ -7,7 +7,7 @@ import type { AgentView } from "../server/contract.ts";
 import { isTrue } from "../../plugins/kit/query-flag.ts";
 import type { MoreRoutes } from "../server/routes.ts";
 import { type PageState, pageState, type PageWish } from "../server/ui/state.ts";
-import type { AgentMeters } from "./agent-meters.ts";
+import type { AgentMeters } from "../runtime/agent-meters.ts";
 import { mostOpenFiles, openFiles } from "./cadvisor/processes.ts";
 import { agentMetrics, type CertificateRenewals } from "./agent-metrics.ts";
 import { lookedAt } from "./cadvisor/containers.ts";

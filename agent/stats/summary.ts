@@ -2,7 +2,7 @@
 
 import type { Pressure, PressureLine } from "../../plugins/kit/pressure.ts";
 import type { CgroupSample } from "../../plugins/kit/stats-source.ts";
-import { apiTime } from "../status/times.ts";
+import { apiTime } from "../model/times.ts";
 import type { FileSystemUse } from "../../plugins/kit/platform/file-system-use.ts";
 import type { DiskUse } from "./disk.ts";
 import type { NodeDisk, PodDisk } from "./disk-view.ts";

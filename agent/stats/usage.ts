@@ -1,8 +1,8 @@
 // What one round of sampling found: the node, its pods and their containers.
 
 import type { CgroupSample } from "../../plugins/kit/stats-source.ts";
-import type { ObservedContainer } from "../pleg/observed.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
+import type { ObservedContainer } from "../model/observed.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
 import type { InterfaceCounters } from "./net-dev.ts";
 import type { NodeSample } from "./node-sample.ts";
 import type { TaskStates } from "./task-states.ts";

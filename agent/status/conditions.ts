@@ -1,10 +1,12 @@
 // The conditions of a pod that the kubelet owns, with upstream's reasons and messages. Times are added where old and new meet.
 
 import type { ContainerStatus, PodCondition } from "../../plugins/kit/objects/types.ts";
-import type { ObservedPod } from "../pleg/observed.ts";
-import { type AgentPod, isSidecar } from "../pods/agent-pod.ts";
-import { sandboxChange } from "../pods/plan.ts";
-import { hasAnyRegularStarted, type PodPhase } from "./phase.ts";
+import type { ObservedPod } from "../model/observed.ts";
+import { type AgentPod, isSidecar } from "../model/agent-pod.ts";
+import { sandboxChange } from "../containers/sandbox-change.ts";
+import { hasAnyRegularStarted } from "./phase.ts";
+import type { PodPhase } from "../model/phase.ts";
+import type { BareCondition } from "../model/verdict.ts";
 
 export const ownedConditions: ReadonlySet<string> = new Set([
   "PodScheduled",
@@ -13,9 +15,6 @@ export const ownedConditions: ReadonlySet<string> = new Set([
   "Ready",
   "PodReadyToStartContainers",
 ]);
-
-/** A condition without its times. */
-export type BareCondition = Pick<PodCondition, "type" | "status" | "reason" | "message">;
 
 export interface ConditionInput {
   readonly pod: AgentPod;

@@ -2,10 +2,11 @@
 
 import type { Container, ContainerState, ContainerStatus, VolumeMount } from "../../plugins/kit/objects/types.ts";
 import { isRecursiveReadOnly } from "../containers/recursive-read-only.ts";
-import type { ObservedContainer, ObservedPod } from "../pleg/observed.ts";
-import { type AgentPod, isSidecar } from "../pods/agent-pod.ts";
-import { type ProbeVerdict, shouldRestart } from "../pods/plan.ts";
-import { apiTime } from "./times.ts";
+import type { ObservedContainer, ObservedPod } from "../model/observed.ts";
+import { type AgentPod, isSidecar } from "../model/agent-pod.ts";
+import { shouldRestart } from "../containers/restart-policy.ts";
+import type { ProbeVerdict } from "../model/probe-verdict.ts";
+import { apiTime } from "../model/times.ts";
 
 export interface WaitingReason {
   readonly reason: string;

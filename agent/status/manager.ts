@@ -9,7 +9,7 @@ import type { Log } from "../../plugins/kit/log.ts";
 import { resources } from "../../plugins/kit/objects/resources.ts";
 import type { Pod, PodStatus } from "../../plugins/kit/objects/types.ts";
 import { WorkQueue } from "../../plugins/kit/queue.ts";
-import { type AgentPod, isStaticPod, podName } from "../pods/agent-pod.ts";
+import { type AgentPod, isStaticPod, podName } from "../model/agent-pod.ts";
 import { statusPatch } from "./status-patch.ts";
 
 interface Entry {

@@ -1,13 +1,8 @@
 // The phase of a pod from the states of its containers, case by case as upstream decides it.
 
-import type { ContainerStatus, PodStatus } from "../../plugins/kit/objects/types.ts";
-import { type AgentPod, isSidecar, isStaticPod } from "../pods/agent-pod.ts";
-
-export type PodPhase = NonNullable<PodStatus["phase"]>;
-
-export function isTerminalPhase(phase: string | undefined): boolean {
-  return phase === "Succeeded" || phase === "Failed";
-}
+import type { ContainerStatus } from "../../plugins/kit/objects/types.ts";
+import { type AgentPod, isSidecar, isStaticPod } from "../model/agent-pod.ts";
+import type { PodPhase } from "../model/phase.ts";
 
 interface Tally {
   pendingInit: number;

@@ -1,10 +1,10 @@
 import t from "tap";
 import type { ContainerStatus, PodSpec, PodStatus } from "../../plugins/kit/objects/types.ts";
-import type { ObservedContainer, ObservedPod } from "../pleg/observed.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
-import type { ProbeVerdict } from "../pods/plan.ts";
+import type { ObservedContainer, ObservedPod } from "../model/observed.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
+import type { ProbeVerdict } from "../model/probe-verdict.ts";
 import { computeStatus, type StatusInput } from "./pod-status.ts";
-import { qosClassOf } from "./qos.ts";
+import { qosClassOf } from "../model/qos.ts";
 
 const image = "busybox:1";
 const start = Date.UTC(2026, 0, 1);

@@ -1,14 +1,16 @@
 // computeStatus() puts a PodStatus together from the pod, what the runtime says, the probes and the status before. Pure.
 
 import type { PodCondition, PodStatus } from "../../plugins/kit/objects/types.ts";
-import { type BareCondition, conditionsOf, ownedConditions } from "./conditions.ts";
+import { conditionsOf, ownedConditions } from "./conditions.ts";
+import type { BareCondition, Verdict } from "../model/verdict.ts";
 import { type ContainerStatusInput, containerStatuses, endStatuses } from "./container-status.ts";
 import { boundMessages } from "./message-bounds.ts";
-import { isStaticPod } from "../pods/agent-pod.ts";
-import type { ResizeRefusal } from "../pods/resize.ts";
-import { isTerminalPhase, phaseOf } from "./phase.ts";
-import { qosClassOf } from "./qos.ts";
-import { apiTime } from "./times.ts";
+import { isStaticPod } from "../model/agent-pod.ts";
+import type { ResizeRefusal } from "../model/resize.ts";
+import { phaseOf } from "./phase.ts";
+import { isTerminalPhase } from "../model/phase.ts";
+import { qosClassOf } from "../model/qos.ts";
+import { apiTime } from "../model/times.ts";
 
 export interface StatusInput extends ContainerStatusInput {
   /** The last status computed here, or else the one the API has. */
@@ -20,15 +22,6 @@ export interface StatusInput extends ContainerStatusInput {
   readonly verdict?: Verdict;
   /** The pod asks for other resources than it has: it does not get them, or not yet. */
   readonly resize?: ResizeRefusal | "InProgress";
-}
-
-export interface Verdict {
-  readonly reason: string;
-  readonly message: string;
-  /** `DisruptionTarget`, where upstream sets it. */
-  readonly condition?: BareCondition;
-  /** The pod was never admitted: it has no containers whose end could be told. */
-  readonly isRejection?: true;
 }
 
 export function computeStatus(input: StatusInput): PodStatus {

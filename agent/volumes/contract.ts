@@ -2,30 +2,9 @@
 
 import type { Call } from "../../plugins/kit/call.ts";
 import type { VolumeUsage } from "../../plugins/kit/volume.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
 import type { FolderUsage } from "../../plugins/kit/safe-files/folder-usage.ts";
-
-export interface MountedVolume {
-  /** The directory, file or device on the host that stands for the volume. */
-  readonly hostPath: string;
-  /** The whole volume is read-only, whatever a container's mount says. */
-  readonly readOnly?: boolean;
-  /** A raw block device (`volumeDevices`) instead of a directory. */
-  readonly isBlock?: boolean;
-  /** An image volume: the runtime mounts the image itself, and `hostPath` is empty. */
-  readonly image?: { readonly reference: string };
-}
-
-export interface SubPathRequest {
-  readonly pod: AgentPod;
-  readonly containerName: string;
-  /** Position among the container's volume mounts; with pod and container it names the bind. */
-  readonly index: number;
-  readonly volume: MountedVolume;
-  /** `subPath`, or `subPathExpr` with its variables already expanded. */
-  readonly subPath: string;
-  readonly readOnly: boolean;
-}
+import type { MountedVolume, SubPathRequest } from "../model/mounted-volume.ts";
 
 export interface VolumeManager {
   /**

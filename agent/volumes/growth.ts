@@ -13,8 +13,8 @@ import type { PersistentVolume, PersistentVolumeClaim } from "../../plugins/kit/
 import type { PodObjects } from "../../plugins/kit/pod-objects.ts";
 import { parseQuantity, quantityValue } from "../../plugins/kit/quantity.ts";
 import type { VolumeMountRequest, VolumePlugin } from "../../plugins/kit/volume.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
-import type { Recorder } from "../pods/recorder.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
+import type { Recorder } from "../model/recorder.ts";
 import { volumeFrom } from "./resolve.ts";
 import { failed, finished, inProgress, infeasible, resizeStatusOf } from "./claim-resize.ts";
 

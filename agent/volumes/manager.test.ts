@@ -22,7 +22,7 @@ import { mountsBelow, unmount } from "../../plugins/kit/platform/mount.ts";
 import { type PodObjects, podObjectsKind } from "../../plugins/kit/pod-objects.ts";
 import type { VolumePlugin } from "../../plugins/kit/volume.ts";
 import { volumes } from "../../plugins/volume/index.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
 import { openVolumeManager } from "./manager.ts";
 
 interface World {

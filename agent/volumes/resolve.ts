@@ -4,7 +4,7 @@ import type { Call } from "../../plugins/kit/call.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import type { PersistentVolume, PersistentVolumeClaim, Volume } from "../../plugins/kit/objects/types.ts";
 import type { PodObjects } from "../../plugins/kit/pod-objects.ts";
-import { type AgentPod, podName } from "../pods/agent-pod.ts";
+import { type AgentPod, podName } from "../model/agent-pod.ts";
 
 export interface ResolvedVolume {
   readonly volume: Volume;

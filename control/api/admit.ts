@@ -6,7 +6,7 @@ import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import { runMutating, runValidating } from "../admission/run.ts";
 import { equivalentsOf } from "./equivalents.ts";
 import type { Scope } from "./scope.ts";
-import { forbiddenResource } from "./status.ts";
+import { forbiddenResource } from "../machinery/status.ts";
 
 export interface Admitted {
   operation: AdmissionOperation;

@@ -1,14 +1,14 @@
 // pods/binding: the only way a pod gets a node.
 
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import { invalid, required } from "../resources/field-error.ts";
-import { type Answer, jsonAnswer } from "./answer.ts";
+import { invalid, required } from "../machinery/field-error.ts";
+import { type Answer, jsonAnswer } from "../machinery/answer.ts";
 import { asObject, decodeBody } from "./body.ts";
 import { claimKind, claimNamespace, timestamp } from "./lifecycle.ts";
 import { claimSameName } from "./name.ts";
 import { writeOptions } from "./options.ts";
 import type { Scope } from "./scope.ts";
-import { conflict, invalidObject, notFound } from "./status.ts";
+import { conflict, invalidObject, notFound } from "../machinery/status.ts";
 import type { SubresourceHandler } from "./subresources.ts";
 import { updateObject } from "./verbs/update.ts";
 

@@ -5,7 +5,7 @@ import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import { decodeProtobuf, protobufType } from "./protobuf/decode.ts";
 import { parseMediaType } from "./media-type.ts";
 import { jsonProblem } from "./schema/json-syntax.ts";
-import { badRequest, tooLarge, unsupportedMediaType } from "./status.ts";
+import { badRequest, tooLarge, unsupportedMediaType } from "../machinery/status.ts";
 import { mostOperations } from "../../plugins/kit/patch/json-patch.ts";
 import { readYaml } from "../../plugins/kit/yaml.ts";
 

@@ -1,7 +1,7 @@
 // Which options of lists, watches and writes do not go together or are not known, told in upstream's words.
 
-import { type FieldErrors, forbidden, invalid, notListed, notSupported } from "../resources/field-error.ts";
-import { invalidObject } from "./status.ts";
+import { type FieldErrors, forbidden, invalid, notListed, notSupported } from "../machinery/field-error.ts";
+import { invalidObject } from "../machinery/status.ts";
 
 const match = "resourceVersionMatch";
 const initial = "sendInitialEvents";

@@ -2,7 +2,7 @@
 
 import { promisify } from "node:util";
 import { constants, gzip } from "node:zlib";
-import type { Answer } from "./answer.ts";
+import type { Answer } from "../machinery/answer.ts";
 
 const leastBytes = 128 * 1024;
 const compress = promisify(gzip);

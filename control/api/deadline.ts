@@ -4,7 +4,7 @@
 import type { Call } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
-import { badRequest, failure } from "./status.ts";
+import { badRequest, failure } from "../machinery/status.ts";
 
 export const defaultDeadlineMs = 60_000;
 

@@ -6,25 +6,26 @@ import type { Call } from "../../plugins/kit/call.ts";
 import { Fault } from "../../plugins/kit/fault.ts";
 import { anonymousUser } from "../auth/anonymous.ts";
 import type { Auditor, AuditTrail } from "../auth/audit/contract.ts";
-import type { Attributes, Authenticator } from "../auth/contract.ts";
+import type { Authenticator } from "../auth/contract.ts";
+import type { Attributes } from "../machinery/attributes.ts";
 import { asksToImpersonate, impersonate } from "../auth/impersonation.ts";
 import type { ResourceDefinition } from "../resources/definition.ts";
 import { passToRemote } from "./aggregation/pass.ts";
 import type { Remote } from "./aggregation/remote.ts";
 import type { Remotes } from "./aggregation/remotes.ts";
-import { addWarnings, type Answer, pageNotFound, statusAnswer } from "./answer.ts";
+import { addWarnings, type Answer, pageNotFound, statusAnswer } from "../machinery/answer.ts";
 import { compressed } from "./compress.ts";
 import { deadlineOf, withinDeadline } from "./deadline.ts";
 import type { Flow } from "./flow/flow-control.ts";
 import { heldAnswer, type Holding, reserve } from "./flow/held-answer.ts";
 import { isDryRun } from "./options.ts";
 import { parsePath, type ResourcePath } from "./path.ts";
-import type { ApiRequest } from "./request.ts";
+import type { ApiRequest } from "../machinery/request.ts";
 import { attributesOf, verbOf } from "./request-attributes.ts";
 import type { RequestMeter } from "./request-metrics.ts";
 import { requireAllowed } from "./require-allowed.ts";
 import type { Scope, Services } from "./scope.ts";
-import { methodNotAllowed, statusOf, unknownPath } from "./status.ts";
+import { methodNotAllowed, statusOf, unknownPath } from "../machinery/status.ts";
 import { answerSubresource, requireNames } from "./subresources.ts";
 import { Timing } from "./timing.ts";
 import { answerVirtual } from "./virtual.ts";
@@ -36,9 +37,7 @@ import { listObjects } from "./verbs/list.ts";
 import { patchObject } from "./verbs/patch.ts";
 import { replaceObject } from "./verbs/update.ts";
 import { watchObjects } from "./verbs/watch.ts";
-
-/** Answers requests on paths that are not resources: discovery, health, schemas. Undefined when it is not one of them. */
-export type PathHandler = (request: ApiRequest, user: UserInfo) => Answer | Promise<Answer> | undefined;
+import type { PathHandler } from "../machinery/path-handler.ts";
 
 export interface Dispatcher {
   readonly services: Services;

@@ -8,7 +8,7 @@ import { duplicateKeys } from "./schema/duplicates.ts";
 import { inexactProblem } from "./schema/exact-integers.ts";
 import { goText, unrestored } from "./schema/go-words.ts";
 import type { Scope } from "./scope.ts";
-import { badRequest, invalidObject } from "./status.ts";
+import { badRequest, invalidObject } from "../machinery/status.ts";
 
 const objectMeta = "#io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 

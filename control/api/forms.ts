@@ -3,10 +3,10 @@
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import { writeYaml } from "../../plugins/kit/yaml.ts";
 import type { ResourceDefinition } from "../resources/definition.ts";
-import { type Answer, bytesAnswer, jsonAnswer } from "./answer.ts";
+import { type Answer, bytesAnswer, jsonAnswer } from "../machinery/answer.ts";
 import { type Wanted, wantedForm } from "./media-type.ts";
 import type { Scope } from "./scope.ts";
-import { notAcceptable } from "./status.ts";
+import { notAcceptable } from "../machinery/status.ts";
 import { includedObject, partialMetadata, tableOf } from "./table.ts";
 
 /** The media type of an answer; that it is a Table or metadata only is told by its kind. */

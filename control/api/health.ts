@@ -1,8 +1,8 @@
 // /healthz, /livez, /readyz with their single checks, and /version.
 
-import { type Answer, jsonAnswer, textAnswer } from "./answer.ts";
+import { type Answer, jsonAnswer, textAnswer } from "../machinery/answer.ts";
 import type { HealthKind, HealthMetrics } from "./health-metrics.ts";
-import type { ApiRequest } from "./request.ts";
+import type { ApiRequest } from "../machinery/request.ts";
 
 /** A check says what is wrong, or undefined. */
 export interface HealthCheck {

@@ -3,13 +3,13 @@
 import { randomUUID } from "node:crypto";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import { type CheckContext, groupVersion, type ResourceDefinition } from "../resources/definition.ts";
-import { deepEqual } from "../resources/equal.ts";
-import { boundedErrors, type FieldErrors } from "../resources/field-error.ts";
+import { deepEqual } from "../machinery/equal.ts";
+import { boundedErrors, type FieldErrors } from "../machinery/field-error.ts";
 import { validateMeta } from "../resources/object-meta.ts";
 import { localKey } from "../storage/keys.ts";
 import { generateName, validateObjectName } from "./name.ts";
 import type { Scope } from "./scope.ts";
-import { badRequest, conflict, invalidObject, modifiedMeanwhile } from "./status.ts";
+import { badRequest, conflict, invalidObject, modifiedMeanwhile } from "../machinery/status.ts";
 
 let lastSecond = Number.NaN;
 let lastText = "";

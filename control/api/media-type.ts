@@ -1,6 +1,6 @@
 // Content negotiation: which form of an answer a client wants, and which form a body has.
 
-import { notAcceptable, notAcceptableType } from "./status.ts";
+import { notAcceptable, notAcceptableType } from "../machinery/status.ts";
 
 export interface MediaType {
   readonly type: string;

@@ -3,10 +3,10 @@
 import { randomBytes } from "node:crypto";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../resources/definition.ts";
-import type { FieldErrors } from "../resources/field-error.ts";
-import { invalid, required } from "../resources/field-error.ts";
+import type { FieldErrors } from "../machinery/field-error.ts";
+import { invalid, required } from "../machinery/field-error.ts";
 import { dnsSubdomain } from "../resources/names.ts";
-import { badRequest } from "./status.ts";
+import { badRequest } from "../machinery/status.ts";
 
 const alphabet = "bcdfghjklmnpqrstvwxz2456789";
 const suffixLength = 5;

@@ -3,11 +3,11 @@
 import { isTrue } from "../../plugins/kit/query-flag.ts";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import { decodeBody } from "./body.ts";
-import type { ApiRequest } from "./request.ts";
+import type { ApiRequest } from "../machinery/request.ts";
 import type { Scope } from "./scope.ts";
-import { invalid, notListed, notSupported } from "../resources/field-error.ts";
+import { invalid, notListed, notSupported } from "../machinery/field-error.ts";
 import { invalidOptions, managerErrors, type OptionsKind } from "./check-options.ts";
-import { badRequest } from "./status.ts";
+import { badRequest } from "../machinery/status.ts";
 
 const validations = ["", "Ignore", "Strict", "Warn"];
 const kinds: Readonly<Record<string, OptionsKind>> = {

@@ -1,7 +1,7 @@
 // Reads an API path the way kube-apiserver's RequestInfo does: which group, version, namespace, resource, object and subresource it
 // names. The path is decoded as a whole before it is split, so that an encoded slash separates segments like any other.
 
-import { badRequest } from "./status.ts";
+import { badRequest } from "../machinery/status.ts";
 
 export interface ResourcePath {
   readonly group: string;

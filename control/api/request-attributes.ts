@@ -5,10 +5,10 @@ import type { UserInfo } from "../../plugins/kit/admission.ts";
 import { isFault } from "../../plugins/kit/fault.ts";
 import { isTrue } from "../../plugins/kit/query-flag.ts";
 import { parseLabelSelector } from "../../plugins/kit/selector.ts";
-import type { Attributes } from "../auth/contract.ts";
+import type { Attributes } from "../machinery/attributes.ts";
 import { sortedFields } from "../auth/selector-requirements.ts";
 import { decodePath, type ResourcePath } from "./path.ts";
-import type { ApiRequest } from "./request.ts";
+import type { ApiRequest } from "../machinery/request.ts";
 
 type Asked = Pick<ApiRequest, "method" | "path" | "query">;
 

@@ -1,6 +1,6 @@
 import t from "tap";
 import { parsePath, type ResourcePath } from "./path.ts";
-import type { ApiRequest } from "./request.ts";
+import type { ApiRequest } from "../machinery/request.ts";
 import { RequestMetrics } from "./request-metrics.ts";
 
 function asked(method: string, url: string, contentType = ""): { path: ResourcePath; request: ApiRequest } {

@@ -2,7 +2,7 @@
 // Labels come from parsed paths of known resources, never from what a client may choose freely.
 
 import type { ResourcePath } from "./path.ts";
-import type { ApiRequest } from "./request.ts";
+import type { ApiRequest } from "../machinery/request.ts";
 
 /** Of the answers to one kind of request. */
 export interface RequestMeter {

@@ -2,10 +2,10 @@
 
 import type { Call } from "../../plugins/kit/call.ts";
 import type { AuditTrail } from "../auth/audit/contract.ts";
-import type { Attributes } from "../auth/contract.ts";
+import type { Attributes } from "../machinery/attributes.ts";
 import { describeRefusal } from "../auth/rbac/authorizer.ts";
 import type { Scope, Services } from "./scope.ts";
-import { forbiddenPath, forbiddenResource } from "./status.ts";
+import { forbiddenPath, forbiddenResource } from "../machinery/status.ts";
 
 /** Fault `forbidden` unless some authorizer allows it. */
 export async function requireAllowed(

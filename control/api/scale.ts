@@ -4,8 +4,8 @@ import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import { labelSelectorOf } from "../../plugins/kit/selector.ts";
 import type { ResourceDefinition, ScalePaths } from "../resources/definition.ts";
 import { age, ageColumn, column, nameColumn } from "../resources/print.ts";
-import { invalid } from "../resources/field-error.ts";
-import type { Answer } from "./answer.ts";
+import { invalid } from "../machinery/field-error.ts";
+import type { Answer } from "../machinery/answer.ts";
 import { inForm, valueAnswer } from "./forms.ts";
 import { wantedForm } from "./media-type.ts";
 import { parseMediaType } from "./media-type.ts";
@@ -22,7 +22,7 @@ import {
   modifiedMeanwhile,
   notFound,
   unsupportedMediaType,
-} from "./status.ts";
+} from "../machinery/status.ts";
 import { applyJsonPatch } from "../../plugins/kit/patch/json-patch.ts";
 import { applyMergePatch } from "../../plugins/kit/patch/merge-patch.ts";
 import { findEntry } from "./verbs/get.ts";

@@ -12,7 +12,7 @@ import type { ResourceDefinition } from "../resources/definition.ts";
 import { labelValue, qualifiedName } from "../resources/names.ts";
 import type { Entry } from "../storage/entry.ts";
 import { objectOf, type Scope } from "./scope.ts";
-import { badRequest } from "./status.ts";
+import { badRequest } from "../machinery/status.ts";
 
 export interface Selection {
   /** Undefined matches everything. */

@@ -10,7 +10,7 @@ import { Entry } from "../storage/entry.ts";
 import { storagePrefix } from "../storage/keys.ts";
 import type { Transformer } from "../storage/transformer.ts";
 import type { Scope } from "./scope.ts";
-import { badRequest, failure } from "./status.ts";
+import { badRequest, failure } from "../machinery/status.ts";
 
 export interface Snapshot {
   readonly entries: readonly Entry[];

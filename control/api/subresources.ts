@@ -1,12 +1,12 @@
 // Requests below an object: its status and other parts, its scale, and what others plugged in (bindings, evictions, logs …).
 
 import type { ResourceDefinition } from "../resources/definition.ts";
-import type { Answer } from "./answer.ts";
+import type { Answer } from "../machinery/answer.ts";
 import type { ResourcePath } from "./path.ts";
 import { nameProblem } from "./request-attributes.ts";
 import { answerScale } from "./scale.ts";
 import type { Scope } from "./scope.ts";
-import { badRequest, methodNotAllowed, unknownPath } from "./status.ts";
+import { badRequest, methodNotAllowed, unknownPath } from "../machinery/status.ts";
 import { getObject } from "./verbs/get.ts";
 import { patchObject } from "./verbs/patch.ts";
 import { replaceObject } from "./verbs/update.ts";

@@ -3,7 +3,7 @@
 import type { KubeObject, ListMeta } from "../../plugins/kit/objects/types.ts";
 import type { Column, ResourceDefinition } from "../resources/definition.ts";
 import { age } from "../resources/print.ts";
-import { badRequest } from "./status.ts";
+import { badRequest } from "../machinery/status.ts";
 
 export type Include = "None" | "Metadata" | "Object";
 

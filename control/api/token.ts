@@ -1,16 +1,14 @@
 // serviceaccounts/token: a TokenRequest, answered by the issuer that the server was given.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { KubeObject, ServiceAccount } from "../../plugins/kit/objects/types.ts";
+import type { ServiceAccount } from "../../plugins/kit/objects/types.ts";
 import { mutate, validate } from "./admit.ts";
-import { jsonAnswer } from "./answer.ts";
+import { jsonAnswer } from "../machinery/answer.ts";
 import { asObject, decodeBody } from "./body.ts";
 import { claimKind, claimNamespace } from "./lifecycle.ts";
 import type { SubresourceHandler } from "./subresources.ts";
 import { requireSameName } from "./verbs/create.ts";
+import type { TokenIssuer } from "../auth/tokens/contract.ts";
 import { findEntry } from "./verbs/get.ts";
-
-export type TokenIssuer = (account: ServiceAccount, request: KubeObject, call: Call) => Promise<object>;
 
 const tokenKind = { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
 

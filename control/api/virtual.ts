@@ -3,14 +3,14 @@
 import { trackCreate } from "./apply/track.ts";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import { groupVersion, listKindOf } from "../resources/definition.ts";
-import type { Answer } from "./answer.ts";
+import type { Answer } from "../machinery/answer.ts";
 import { asObject, decodeBody } from "./body.ts";
 import { checkFields } from "./field-validation.ts";
 import { objectAnswer, valueAnswer } from "./forms.ts";
 import { claimKind, claimNamespace } from "./lifecycle.ts";
 import { wantedForm } from "./media-type.ts";
 import type { Scope } from "./scope.ts";
-import { methodNotAllowed, notAcceptable, notFound } from "./status.ts";
+import { methodNotAllowed, notAcceptable, notFound } from "../machinery/status.ts";
 import { includedObject, tableOf } from "./table.ts";
 
 export interface VirtualResource {

@@ -1,7 +1,7 @@
 // The open watches of a server, so that all can be ended when it closes, and counted; and what their clients have not read,
 // by user: one watch may hold some megabytes, so many of them need a bound of their own.
 
-import { tooManyRequests } from "./status.ts";
+import { tooManyRequests } from "../machinery/status.ts";
 
 export interface Watched {
   readonly group: string;

@@ -8,9 +8,9 @@ import { ServedRequest } from "../../plugins/kit/platform/served-request.ts";
 import { wholeBody } from "../../plugins/kit/platform/request-body.ts";
 import { SinkResponse } from "../../plugins/kit/sink-response.ts";
 import { TextRequest } from "../../plugins/kit/text-request.ts";
-import type { Answer } from "./answer.ts";
-import type { ApiRequest } from "./request.ts";
-import { badRequest, tooLarge } from "./status.ts";
+import type { Answer } from "../machinery/answer.ts";
+import type { ApiRequest } from "../machinery/request.ts";
+import { badRequest, tooLarge } from "../machinery/status.ts";
 import { Turns } from "./turns.ts";
 
 export const maximumBodyBytes = 3 * 1024 * 1024;

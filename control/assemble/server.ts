@@ -14,13 +14,13 @@ import type { AnyPlugin } from "../../plugins/kit/plugin.ts";
 import type { Settings } from "../../plugins/kit/settings.ts";
 import { readYaml } from "../../plugins/kit/yaml.ts";
 import type { StoreChoice } from "./store.ts";
-import { type ControlPlane, openControl } from "../assemble.ts";
+import { type ControlPlane, openControl } from "./control-plane.ts";
 import type { AuditSettings } from "../auth/audit/open.ts";
 import type { Pki } from "../auth/pki.ts";
 import type { SnapshotSchedule } from "../snapshots/schedule.ts";
 import { OwnAddresses } from "./addresses.ts";
 import { durationSeconds } from "./duration.ts";
-import { firstServiceAddress } from "../system-objects.ts";
+import { firstServiceAddress } from "../bootstrap/system-objects.ts";
 
 export interface ServerOptions {
   readonly settings: Settings;

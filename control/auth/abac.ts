@@ -1,7 +1,8 @@
 // Attribute-based authorization from a policy file: one JSON object a line, each allowing what it matches.
 
 import { Fault } from "../../plugins/kit/fault.ts";
-import type { Attributes, Authorizer } from "./contract.ts";
+import type { Authorizer } from "./contract.ts";
+import type { Attributes } from "../machinery/attributes.ts";
 
 interface Policy {
   user?: string;

@@ -9,8 +9,7 @@ import type { ClusterView, GroupResource } from "../../plugins/kit/cluster-view.
 import { Fault, isFault } from "../../plugins/kit/fault.ts";
 import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import type { ApiServer } from "../api/server.ts";
-import type { TokenIssuer } from "../api/token.ts";
+import type { TokenIssuer } from "./tokens/contract.ts";
 import { anonymousAuthenticator } from "./anonymous.ts";
 import { authorizeBy } from "./authorize.ts";
 import { clientCertificateAuthenticator } from "./client-certificate.ts";
@@ -26,11 +25,18 @@ import { bootstrapTokenAuthenticator } from "./tokens/bootstrap.ts";
 import type { TokenAuthenticator } from "./tokens/contract.ts";
 import { serviceAccountAuthenticator } from "./tokens/service-account.ts";
 import { issueToken, type TokenIssuerOptions } from "./tokens/service-account-issue.ts";
+import type { Informers } from "../storage/cache-informer.ts";
 
 export interface AccessOptions {
   readonly pki: Pki;
   readonly clock: Clock;
   readonly clusterDomain: string;
+}
+
+/** The API server in this process. */
+interface LocalApi {
+  readonly informers: Informers;
+  fetchAs(user: UserInfo): (request: Request) => Promise<Response>;
 }
 
 export interface Access {
@@ -45,7 +51,7 @@ export interface Access {
   /** Answers TokenRequests; Fault `unavailable` before `connect`. */
   readonly issueToken: TokenIssuer;
   /** Lets the authorizers see the cluster. The view is what admission plugins decide by, too. */
-  connect(api: Pick<ApiServer, "informers" | "fetchAs">): ClusterView;
+  connect(api: LocalApi): ClusterView;
   /** Adds what plugins bring, after our own. */
   extend(more: {
     authenticators: readonly Authenticator[];
@@ -130,11 +136,7 @@ function firstOf(authenticators: readonly Authenticator[]): Authenticator {
 
 const refsById = new Map(Object.values(resources).map((ref) => [`${ref.group}/${ref.plural}`, ref]));
 
-function clusterView(
-  api: Pick<ApiServer, "informers" | "fetchAs">,
-  authorizers: readonly Authorizer[],
-  clock: Clock,
-): ClusterView {
+function clusterView(api: LocalApi, authorizers: readonly Authorizer[], clock: Clock): ClusterView {
   const client = new ApiClient({ fetch: api.fetchAs(systemUser), clock, userAgent: "apiserver" });
   const refOf = ({ group, plural }: GroupResource): ResourceRef => {
     const ref = refsById.get(`${group}/${plural}`);

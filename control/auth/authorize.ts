@@ -2,7 +2,8 @@
 
 import type { UserInfo } from "../../plugins/kit/admission.ts";
 import type { Call } from "../../plugins/kit/call.ts";
-import type { Attributes, Authorizer, Decision, PathRule, ResourceRule } from "./contract.ts";
+import type { Authorizer, Decision, PathRule, ResourceRule } from "./contract.ts";
+import type { Attributes } from "../machinery/attributes.ts";
 
 /** The reasons of those without an opinion are kept, for the refusal. */
 export async function authorizeBy(

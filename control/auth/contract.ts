@@ -4,6 +4,7 @@ import type { UserInfo } from "../../plugins/kit/admission.ts";
 import type { Call } from "../../plugins/kit/call.ts";
 import type { Peer } from "../../plugins/kit/platform/http-server.ts";
 import { type Kind, kind } from "../../plugins/kit/plugin.ts";
+import type { Attributes } from "../machinery/attributes.ts";
 
 /** What a request shows of itself; headers are read, never changed. */
 interface Credentials {
@@ -17,25 +18,6 @@ export interface Authenticator {
   readonly name: string;
   /** The user, or undefined for "not mine"; throws Fault `unauthorized` when the credentials are its kind but wrong. */
   authenticate(credentials: Credentials, call: Call): Promise<UserInfo | undefined>;
-}
-
-export interface Attributes {
-  readonly user: UserInfo;
-  /** get, list, watch, create, update, patch, delete, deletecollection, impersonate, bind, escalate …; lower-case HTTP method for paths. */
-  readonly verb: string;
-  /** Set for requests on resources. */
-  readonly resource?: {
-    readonly group: string;
-    readonly version: string;
-    readonly plural: string;
-    readonly subresource: string;
-    readonly namespace: string;
-    readonly name: string;
-    readonly fieldSelector?: string;
-    readonly labelSelector?: string;
-  };
-  /** Set for all others: the URL path. */
-  readonly path?: string;
 }
 
 export interface Decision {

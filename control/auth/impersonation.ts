@@ -5,7 +5,8 @@ import type { Call } from "../../plugins/kit/call.ts";
 import { headerLines, headerNames } from "../../plugins/kit/platform/served-headers.ts";
 import { badRequest, statusFault } from "../../plugins/kit/status-fault.ts";
 import { dnsLabel, dnsSubdomain } from "../resources/names.ts";
-import type { Attributes, Decision } from "./contract.ts";
+import type { Decision } from "./contract.ts";
+import type { Attributes } from "../machinery/attributes.ts";
 import { describeRefusal } from "./rbac/authorizer.ts";
 import { accountGroups } from "./tokens/service-account-claims.ts";
 

@@ -1,8 +1,8 @@
 // Paths of this room that are no resources: how others verify our tokens, and changing the key of stored secrets.
 
 import type { Call } from "../../plugins/kit/call.ts";
-import { jsonAnswer } from "../api/answer.ts";
-import type { PathHandler } from "../api/dispatch.ts";
+import { jsonAnswer } from "../machinery/answer.ts";
+import type { PathHandler } from "../machinery/path-handler.ts";
 import { discoveryPath, jsonWebKeySet, keySetPath, openIdConfiguration } from "./tokens/discovery.ts";
 import type { VerifyingKey } from "./tokens/jwt.ts";
 

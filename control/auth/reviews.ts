@@ -8,7 +8,8 @@ import type { ObjectMeta } from "../../plugins/kit/objects/types.ts";
 import { badRequest, statusFault } from "../../plugins/kit/status-fault.ts";
 import { qualifiedName } from "../resources/names.ts";
 import { authorizeBy, rulesBy } from "./authorize.ts";
-import type { Attributes, Authorizer } from "./contract.ts";
+import type { Authorizer } from "./contract.ts";
+import type { Attributes } from "../machinery/attributes.ts";
 import type { TokenAuthenticator } from "./tokens/contract.ts";
 
 interface ResourceAttributes {

@@ -3,7 +3,8 @@
 import { type Call, within } from "../../plugins/kit/call.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { Log } from "../../plugins/kit/log.ts";
-import type { Attributes, Authorizer, Decision } from "./contract.ts";
+import type { Authorizer, Decision } from "./contract.ts";
+import type { Attributes } from "../machinery/attributes.ts";
 import { fieldRequirements, labelRequirements } from "./selector-requirements.ts";
 
 export interface WebhookAuthorizerOptions {

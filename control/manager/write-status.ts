@@ -5,7 +5,7 @@ import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import { isFault } from "../../plugins/kit/fault.ts";
 import { apiVersionOf, type ResourceRef } from "../../plugins/kit/objects/resources.ts";
 import type { ObjectMeta } from "../../plugins/kit/objects/types.ts";
-import { deepEqual } from "../resources/equal.ts";
+import { deepEqual } from "../machinery/equal.ts";
 
 /** The answer is false when the object changed or went meanwhile; that change wakes the controller again. */
 export async function writeStatus<S>(

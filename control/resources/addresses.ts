@@ -2,7 +2,7 @@
 
 import { BlockList, isIP } from "node:net";
 import ipaddr from "ipaddr.js";
-import { type FieldErrors, invalid } from "./field-error.ts";
+import { type FieldErrors, invalid } from "../machinery/field-error.ts";
 
 const validIp = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 

@@ -1,7 +1,7 @@
 // Checks where a webhook is said to listen: a URL or a service, and the authority of its certificate.
 
 import type { ClientConfig } from "../../plugins/kit/client-config.ts";
-import { type FieldErrors, invalid, required } from "./field-error.ts";
+import { type FieldErrors, invalid, required } from "../machinery/field-error.ts";
 import { dnsSubdomain } from "./names.ts";
 
 const form = "; desired format: https://host[/path]";

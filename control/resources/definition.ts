@@ -4,11 +4,11 @@
 import type { UserInfo } from "../../plugins/kit/admission.ts";
 import type { Call } from "../../plugins/kit/call.ts";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import type { Attributes } from "../auth/contract.ts";
+import type { Attributes } from "../machinery/attributes.ts";
 import type { Entry } from "../storage/entry.ts";
 import type { StorageRef } from "../storage/keys.ts";
-import type { Shape } from "../api/apply/shape.ts";
-import type { FieldErrors } from "./field-error.ts";
+import type { Shape } from "./shape.ts";
+import type { FieldErrors } from "../machinery/field-error.ts";
 
 export type Verb = "create" | "delete" | "deletecollection" | "get" | "list" | "patch" | "update" | "watch";
 

@@ -1,6 +1,6 @@
 // Values that are a number or a percentage.
 
-import { type FieldErrors, invalid } from "./field-error.ts";
+import { type FieldErrors, invalid } from "../machinery/field-error.ts";
 
 export function validateIntOrPercent(value: number | string | undefined | null, field: string): FieldErrors {
   if (value === undefined || value === null) return [];

@@ -1,6 +1,6 @@
 // Validation of label selectors inside objects.
 
-import { type FieldErrors, forbidden, invalid, required } from "./field-error.ts";
+import { type FieldErrors, forbidden, invalid, required } from "../machinery/field-error.ts";
 import { labelValue, qualifiedName } from "./names.ts";
 import { validateLabels } from "./object-meta.ts";
 

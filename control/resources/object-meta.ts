@@ -1,7 +1,7 @@
 // Validation of what all objects share: their metadata.
 
 import type { KubeObject, ObjectMeta, OwnerReference } from "../../plugins/kit/objects/types.ts";
-import { type FieldErrors, forbidden, invalid, required, tooLong } from "./field-error.ts";
+import { type FieldErrors, forbidden, invalid, required, tooLong } from "../machinery/field-error.ts";
 import { labelValue, qualifiedName } from "./names.ts";
 
 const annotationBytes = 256 * 1024;

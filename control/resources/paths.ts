@@ -1,6 +1,6 @@
 // Paths inside volumes, as fields name them: where they may not lead.
 
-import { type FieldErrors, invalid } from "./field-error.ts";
+import { type FieldErrors, invalid } from "../machinery/field-error.ts";
 
 export function validateNoBacksteps(path: string, field: string): FieldErrors {
   return path.split("/").includes("..") ? [invalid(field, path, "must not contain '..'")] : [];

@@ -2,7 +2,7 @@
 
 import { labelSelectorOf } from "../../plugins/kit/selector.ts";
 import type { ObjectMeta, PodSpec } from "../../plugins/kit/objects/types.ts";
-import { type FieldErrors, forbidden, goLabels, invalid, notSupported, required } from "./field-error.ts";
+import { type FieldErrors, forbidden, goLabels, invalid, notSupported, required } from "../machinery/field-error.ts";
 import { isEmptySelector, type LabelSelector, validateLabelSelector } from "./label-selector.ts";
 import { validateAnnotations, validateLabels } from "./object-meta.ts";
 import { defaultPodSpec } from "./pod-spec/defaults.ts";

@@ -2,7 +2,7 @@
 
 import { isFault } from "../../plugins/kit/fault.ts";
 import { compareQuantity, parseQuantity, type Quantity } from "../../plugins/kit/quantity.ts";
-import { type FieldErrors, forbidden, invalid, required } from "./field-error.ts";
+import { type FieldErrors, forbidden, invalid, required } from "../machinery/field-error.ts";
 import { qualifiedName } from "./names.ts";
 
 export type Amounts = Record<string, string | number>;

@@ -1,6 +1,6 @@
 // Validation of volume sources that only their drivers look into, in pods and in persistent volumes.
 
-import { type FieldErrors, invalid, notSupported, required } from "./field-error.ts";
+import { type FieldErrors, invalid, notSupported, required } from "../machinery/field-error.ts";
 import { dnsLabel, dnsSubdomain } from "./names.ts";
 import { shownSource } from "./volume-sources.ts";
 

@@ -1,7 +1,7 @@
 // The path of the API that takes a snapshot of the running server's store; only system:masters and cluster-admins may.
 
-import { jsonAnswer } from "../api/answer.ts";
-import type { PathHandler } from "../api/dispatch.ts";
+import { jsonAnswer } from "../machinery/answer.ts";
+import type { PathHandler } from "../machinery/path-handler.ts";
 import type { SnapshotInfo } from "./files.ts";
 
 export const snapshotsPath = "/skiff/v1/snapshots";

@@ -8,7 +8,7 @@ import { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import { systemClock } from "../../plugins/kit/clock.ts";
 import { noLog } from "../../plugins/kit/log.ts";
 import { claimDataDir } from "../../plugins/kit/platform/data-dir.ts";
-import { openControl } from "../assemble.ts";
+import { openControl } from "../assemble/control-plane.ts";
 import { systemUser } from "../auth/assemble.ts";
 import { restoreCommand, snapshotCommand } from "../assemble/snapshot-command.ts";
 import { keepNewest, listSnapshots, takeSnapshot, verifySnapshot } from "./files.ts";

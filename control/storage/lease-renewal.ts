@@ -2,7 +2,7 @@
 // need not: the holder renews it again within seconds.
 
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import { deepEqual } from "../resources/equal.ts";
+import { deepEqual } from "../machinery/equal.ts";
 import type { Entry } from "./entry.ts";
 import type { StorageRef } from "./keys.ts";
 

@@ -4,7 +4,7 @@
 import type { Call } from "../../plugins/kit/call.ts";
 import type { KubeObject } from "../../plugins/kit/objects/types.ts";
 import type { Store, StoreEntry } from "../../plugins/kit/store.ts";
-import { deepEqual } from "../resources/equal.ts";
+import { deepEqual } from "../machinery/equal.ts";
 import type { ClaimedWrite, Claims, Lost } from "./claims.ts";
 import { asBuffer, encodeObject } from "./encoding.ts";
 import { Entry } from "./entry.ts";

@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openControl } from "../../control/assemble.ts";
+import { openControl } from "../../control/assemble/control-plane.ts";
 import { uninterrupted } from "../../plugins/kit/call.ts";
 import { ApiClient } from "../../plugins/kit/client/api-client.ts";
 import { systemClock as clock } from "../../plugins/kit/clock.ts";

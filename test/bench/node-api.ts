@@ -5,8 +5,8 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "n
 import { appendFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { ObservedPod } from "../../agent/pleg/observed.ts";
-import type { AgentPod } from "../../agent/pods/agent-pod.ts";
+import type { ObservedPod } from "../../agent/model/observed.ts";
+import type { AgentPod } from "../../agent/model/agent-pod.ts";
 import { readLog } from "../../agent/server/logs/read-log.ts";
 import { cadvisorMetrics } from "../../agent/stats/cadvisor-metrics.ts";
 import { Sampler } from "../../agent/stats/sampler.ts";

@@ -3,7 +3,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Agent, openAgent } from "../../agent/assemble.ts";
+import { type Agent, openAgent } from "../../agent/assemble/agent.ts";
 import { type AgentConfig, agentConfig } from "../../agent/config/agent-config.ts";
 import type { Runtime } from "../../cri/api/contract.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";

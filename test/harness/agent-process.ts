@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { openAgent } from "../../agent/assemble.ts";
+import { openAgent } from "../../agent/assemble/agent.ts";
 import { agentConfig } from "../../agent/config/agent-config.ts";
 import { openRemote } from "../../cri/remote/open.ts";
 import { openLog } from "../../plugins/kit/log.ts";

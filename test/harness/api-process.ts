@@ -3,7 +3,7 @@
 // The patience is for clients that do not finish their handshake or request.
 
 import { join } from "node:path";
-import { openControl } from "../../control/assemble.ts";
+import { openControl } from "../../control/assemble/control-plane.ts";
 import { uninterrupted } from "../../plugins/kit/call.ts";
 import { systemClock } from "../../plugins/kit/clock.ts";
 import { openLog } from "../../plugins/kit/log.ts";

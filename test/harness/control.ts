@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ControlOptions, type ControlPlane, openControl } from "../../control/assemble.ts";
+import { type ControlOptions, type ControlPlane, openControl } from "../../control/assemble/control-plane.ts";
 import { uninterrupted } from "../../plugins/kit/call.ts";
 import { systemClock } from "../../plugins/kit/clock.ts";
 import { noLog } from "../../plugins/kit/log.ts";

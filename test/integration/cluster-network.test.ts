@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
 import { learnClusterNetwork, rememberedNetwork } from "../../agent/join/cluster-network.ts";
-import { openControl } from "../../control/assemble.ts";
+import { openControl } from "../../control/assemble/control-plane.ts";
 import { systemUser } from "../../control/auth/assemble.ts";
 import { uninterrupted as call } from "../../plugins/kit/call.ts";
 import { ApiClient } from "../../plugins/kit/client/api-client.ts";

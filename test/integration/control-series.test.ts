@@ -1,7 +1,7 @@
 // What rules and boards made for Kubernetes ask of a control plane's /metrics is there, once each, after it did a little work.
 
 import t from "tap";
-import { accessByKubeconfig } from "../../control/look/access.ts";
+import { accessByKubeconfig } from "../../control/cli/access.ts";
 import { uninterrupted as call } from "../../plugins/kit/call.ts";
 import { resources } from "../../plugins/kit/objects/resources.ts";
 import type { Pod } from "../../plugins/kit/objects/types.ts";

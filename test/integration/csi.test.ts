@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
 import { SocketFolder } from "../../agent/plugin-sockets/plugin-sockets.ts";
-import { noRecorder } from "../../agent/pods/recorder.ts";
+import { noRecorder } from "../../agent/model/recorder.ts";
 import { VolumeGrowth } from "../../agent/volumes/growth.ts";
 import { openVolumeManager } from "../../agent/volumes/manager.ts";
 import { within } from "../../plugins/kit/call.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import t from "tap";
-import { openAgent } from "../../agent/assemble.ts";
+import { openAgent } from "../../agent/assemble/agent.ts";
 import { openNodeServers } from "../../agent/assemble/serving.ts";
 import { openNodeStats } from "../../agent/assemble/stats.ts";
 import { agentConfig } from "../../agent/config/agent-config.ts";

@@ -1,8 +1,8 @@
 // Which room may import which. Each rule carries its reason; a new folder without a rule fails, so that someone decides.
 
 import { readFileSync } from "node:fs";
-import { dirname, join, normalize } from "node:path";
 import t from "tap";
+import { importsOf } from "../harness/imports.ts";
 import { sourceFiles } from "../harness/source-files.ts";
 
 interface Rule {
@@ -22,7 +22,7 @@ const rules: Rule[] = [
     because: "tests may look at everything",
   },
   {
-    from: /^(skiff\.ts|[a-z]+\/assemble\.ts|[a-z]+\/assemble\/)/,
+    from: /^(skiff\.ts|[a-z]+\/assemble\/)/,
     may: [/./],
     because: "composition roots know what they compose",
   },
@@ -82,13 +82,6 @@ const rules: Rule[] = [
   },
 ];
 
-/** Specifiers of static, dynamic and type imports that stay inside the project. */
-function importsOf(file: string): string[] {
-  const text = readFileSync(file, "utf8");
-  const found = text.matchAll(/(?:from|import)\s*\(?\s*["'](\.{1,2}\/[^"']+)["']/g);
-  return [...found].map((match) => normalize(join(dirname(file), match[1] ?? "")));
-}
-
 function ruleFor(file: string): { rule: Rule; own: string } | undefined {
   for (const rule of rules) {
     const match = rule.from.exec(file);
@@ -106,7 +99,7 @@ t.test("imports stay within what each room may touch", async (t) => {
       continue;
     }
     const may = found.rule.may.map((pattern) => new RegExp(pattern.source.replaceAll("$1", found.own)));
-    for (const target of importsOf(file)) {
+    for (const { target } of importsOf(file)) {
       if (!may.some((pattern) => pattern.test(target))) wrong.push(`${file} imports ${target}: ${found.rule.because}`);
     }
   }

@@ -1,7 +1,7 @@
 // A provider of countable devices: host devices from the configuration, or a device plugin behind its socket.
 
 import type { Call } from "../../../plugins/kit/call.ts";
-import type { Allotment } from "../../pods/deps.ts";
+import type { Allotment } from "../contract.ts";
 
 export interface DeviceState {
   readonly id: string;

@@ -6,8 +6,8 @@ import type { Call } from "../../../plugins/kit/call.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
 import type { Container } from "../../../plugins/kit/objects/types.ts";
 import { parseQuantity, quantityValue } from "../../../plugins/kit/quantity.ts";
-import { type AgentPod, podName } from "../../pods/agent-pod.ts";
-import type { Allotment } from "../../pods/deps.ts";
+import { type AgentPod, podName } from "../../model/agent-pod.ts";
+import type { Allotment } from "../contract.ts";
 import type { DeviceCount, DeviceProvider } from "./contract.ts";
 
 /** Which devices a container has, and what it was given for them; an environment does not fit into JSON as a map. */

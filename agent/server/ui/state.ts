@@ -6,7 +6,7 @@ import type { HistoryPoint, History } from "../../stats/history.ts";
 import type { Snapshot } from "../../stats/usage.ts";
 import type { Container } from "../../../plugins/kit/objects/types.ts";
 import { pullOf } from "../../images/pull-news.ts";
-import { containersOf } from "../../pods/agent-pod.ts";
+import { containersOf } from "../../model/agent-pod.ts";
 import type { LoggedEvent } from "../../pods/event-log.ts";
 import type { LatestAnswer } from "../../probes/latest.ts";
 import type { AgentView } from "../contract.ts";

@@ -2,8 +2,8 @@
 // pod's containers, each with its recent samples.
 
 import type { CgroupSample } from "../../../plugins/kit/stats-source.ts";
-import type { ObservedContainer } from "../../pleg/observed.ts";
-import type { AgentPod } from "../../pods/agent-pod.ts";
+import type { ObservedContainer } from "../../model/observed.ts";
+import type { AgentPod } from "../../model/agent-pod.ts";
 import type { InterfaceCounters } from "../net-dev.ts";
 import { rootSample } from "../root-sample.ts";
 import type { ContainerUsage, Snapshot } from "../usage.ts";

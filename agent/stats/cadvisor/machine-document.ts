@@ -2,7 +2,7 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { MachineFacts } from "../../node/machine.ts";
+import type { MachineFacts } from "../../host/machine.ts";
 import { sectorBytes } from "../disk-stats.ts";
 import type { MountedFileSystem } from "./filesystems.ts";
 import type { Inventory } from "./inventory.ts";

@@ -4,7 +4,7 @@ import { type Call, uninterrupted, within } from "../../../plugins/kit/call.ts";
 import type { Clock } from "../../../plugins/kit/clock.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
 import type { Cgroups } from "../../../plugins/kit/platform/cgroups.ts";
-import { type MachineFacts, machineFacts } from "../../node/machine.ts";
+import { type MachineFacts, machineFacts } from "../../host/machine.ts";
 import type { AgentView } from "../../server/contract.ts";
 import type { DiskView, NodeDisk } from "../disk-view.ts";
 import type { Sampler } from "../sampler.ts";

@@ -5,12 +5,12 @@ import type { Call } from "../../../plugins/kit/call.ts";
 import { toFault } from "../../../plugins/kit/fault.ts";
 import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
 import { targetOf } from "../../../plugins/kit/platform/served-url.ts";
-import { type Answer, textAnswer } from "../answer.ts";
+import { type Answer, textAnswer } from "../../machinery/answer.ts";
 import { isPassed, upgradeHeaders } from "../connect/pass-headers.ts";
 import { joinUpgrade } from "../connect/join-upgrade.ts";
 import { hasDotSegment } from "../path.ts";
-import type { ApiRequest } from "../request.ts";
-import { unknownPath } from "../status.ts";
+import type { ApiRequest } from "../../machinery/request.ts";
+import { unknownPath } from "../../machinery/status.ts";
 import { type Remote, userHeaders } from "./remote.ts";
 
 const noService = () => textAnswer("service unavailable\n", 503);

@@ -3,8 +3,8 @@
 import { Fault } from "../../../plugins/kit/fault.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import { groupVersion, type ResourceDefinition } from "../../resources/definition.ts";
-import { deepEqual } from "../../resources/equal.ts";
-import type { Answer } from "../answer.ts";
+import { deepEqual } from "../../machinery/equal.ts";
+import type { Answer } from "../../machinery/answer.ts";
 import { asObject, decodeYaml } from "../body.ts";
 import { checkApplied, settle } from "../field-validation.ts";
 import { claimKind, claimNamespace, timestamp } from "../lifecycle.ts";
@@ -12,7 +12,7 @@ import { writeOptions } from "../options.ts";
 import { isTrue } from "../../../plugins/kit/query-flag.ts";
 import { requireCreate } from "../require-allowed.ts";
 import type { Scope } from "../scope.ts";
-import { badRequest, conflict, failure, invalidObject, notFound } from "../status.ts";
+import { badRequest, conflict, failure, invalidObject, notFound } from "../../machinery/status.ts";
 import { storeNew } from "../verbs/create.ts";
 import { updateObject } from "../verbs/update.ts";
 import { compare, fieldsIn } from "./compare.ts";
@@ -22,7 +22,7 @@ import { merge } from "./merge.ts";
 import { type PathSet, pathText } from "./path-set.ts";
 import { prune } from "./prune.ts";
 import { repeatedElements } from "./repeated-elements.ts";
-import type { Shape } from "./shape.ts";
+import type { Shape } from "../../resources/shape.ts";
 import { ownable } from "./ownable.ts";
 import { shapeFor } from "./track.ts";
 

@@ -1,8 +1,9 @@
 // Compares two states of an object by its shape: which fields are new, changed or gone.
 
-import { deepEqual } from "../../resources/equal.ts";
+import { deepEqual } from "../../machinery/equal.ts";
 import { fieldStep, leafNode, type Node, PathSet } from "./path-set.ts";
-import { elementStep, leaf, type ListShape, type ObjectShape, type Shape } from "./shape.ts";
+import { elementStep } from "./shape.ts";
+import { leaf, type ListShape, type ObjectShape, type Shape } from "../../resources/shape.ts";
 
 export interface Comparison {
   /** New fields and fields with another value. */

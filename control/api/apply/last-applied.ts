@@ -5,7 +5,7 @@ import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import { groupVersion, type ResourceDefinition } from "../../resources/definition.ts";
 import { compare, fieldsIn, isObject } from "./compare.ts";
 import { PathSet } from "./path-set.ts";
-import type { Shape } from "./shape.ts";
+import type { Shape } from "../../resources/shape.ts";
 import { ownable } from "./ownable.ts";
 
 const annotation = "kubectl.kubernetes.io/last-applied-configuration";

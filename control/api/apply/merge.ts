@@ -1,7 +1,8 @@
 // Merges an applied configuration into the live object.
 
 import { isObject } from "./compare.ts";
-import { elementStep, type ListShape, type Shape } from "./shape.ts";
+import { elementStep } from "./shape.ts";
+import type { ListShape, Shape } from "../../resources/shape.ts";
 
 type Json = Record<string, unknown>;
 

@@ -7,7 +7,8 @@ import { loadSchemas, type Schemas } from "../schema/schemas.ts";
 import { compare } from "./compare.ts";
 import { newFields } from "./new-fields.ts";
 import { ownable } from "./ownable.ts";
-import { deduced, Shapes } from "./shape.ts";
+import { Shapes } from "./shape.ts";
+import { deduced } from "../../resources/shape.ts";
 
 const shapes = new Shapes(loadSchemas(join(projectFolder, ".generated/openapi")) as Schemas);
 const kinds: readonly [string, string, string][] = [

@@ -2,11 +2,11 @@
 // without the sets in between. Every create asks for it, and nobody owns anything yet that would have to be taken off.
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
-import { deepEqual } from "../../resources/equal.ts";
+import { deepEqual } from "../../machinery/equal.ts";
 import { bothEmpty, byStep, isObject, Repeated } from "./compare.ts";
 import { isUnowned } from "./ownable.ts";
 import { fieldStep, type FieldsV1 } from "./path-set.ts";
-import { leaf, type ListShape, type ObjectShape, type Shape } from "./shape.ts";
+import { leaf, type ListShape, type ObjectShape, type Shape } from "../../resources/shape.ts";
 
 type Json = Record<string, unknown>;
 

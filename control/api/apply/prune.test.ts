@@ -9,7 +9,8 @@ import { fieldsIn, isObject } from "./compare.ts";
 import { merge } from "./merge.ts";
 import { fieldStep, PathSet, type FieldsV1 } from "./path-set.ts";
 import { prune } from "./prune.ts";
-import { deduced, elementStep, leaf, type ListShape, type ObjectShape, type Shape } from "./shape.ts";
+import { elementStep } from "./shape.ts";
+import { deduced, leaf, type ListShape, type ObjectShape, type Shape } from "../../resources/shape.ts";
 
 t.test("applyObject() leaves what kube-apiserver leaves", async (t) => {
   const api = await startApi();

@@ -2,7 +2,8 @@
 
 import { isObject } from "./compare.ts";
 import { fieldStep, type Node, type PathSet } from "./path-set.ts";
-import { elementStep, type ListShape, type ObjectShape, type Shape } from "./shape.ts";
+import { elementStep } from "./shape.ts";
+import type { ListShape, ObjectShape, Shape } from "../../resources/shape.ts";
 
 type Json = Record<string, unknown>;
 

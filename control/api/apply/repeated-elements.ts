@@ -2,7 +2,8 @@
 
 import { byStep, isObject, Repeated } from "./compare.ts";
 import { fieldStep, pathText } from "./path-set.ts";
-import { elementStep, type Shape } from "./shape.ts";
+import { elementStep } from "./shape.ts";
+import type { Shape } from "../../resources/shape.ts";
 
 /** What is wrong, a line for each key: `.spec.ports: duplicate entries for key [port=80,protocol="TCP"]`. */
 export function repeatedElements(value: unknown, shape: Shape, path: readonly string[] = []): string[] {

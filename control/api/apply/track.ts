@@ -9,7 +9,7 @@ import { type Manager, managerKey, type Managers, readManagers, writeManagers } 
 import { newFields } from "./new-fields.ts";
 import { ownable } from "./ownable.ts";
 import { PathSet } from "./path-set.ts";
-import { deduced, type Shape } from "./shape.ts";
+import { deduced, type Shape } from "../../resources/shape.ts";
 
 /** The client's name for itself, or the first word of its program's name. */
 function managerName(scope: Scope): string {

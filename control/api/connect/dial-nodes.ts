@@ -8,7 +8,7 @@ import { toFault } from "../../../plugins/kit/fault.ts";
 import type { Node } from "../../../plugins/kit/objects/types.ts";
 import { type HttpFetch, httpFetch } from "../../../plugins/kit/platform/http-client.ts";
 import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
-import { badRequest, failure, statusOf } from "../status.ts";
+import { badRequest, failure, statusOf } from "../../machinery/status.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
 import type { ConnectTarget, NodeConnector } from "./connector.ts";
 import { joinUpgrade } from "./join-upgrade.ts";

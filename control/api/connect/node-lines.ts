@@ -17,7 +17,7 @@ import {
   parseMessage,
 } from "../../../plugins/kit/node-line.ts";
 import type { Peer, Upgrade } from "../../../plugins/kit/platform/http-server.ts";
-import { failure } from "../status.ts";
+import { failure } from "../../machinery/status.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
 
 interface Wanted {

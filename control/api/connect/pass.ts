@@ -3,11 +3,11 @@
 
 import type { Call } from "../../../plugins/kit/call.ts";
 import { Fault, type FaultCode } from "../../../plugins/kit/fault.ts";
-import type { Answer } from "../answer.ts";
+import type { Answer } from "../../machinery/answer.ts";
 import type { ResourcePath } from "../path.ts";
-import type { ApiRequest } from "../request.ts";
+import type { ApiRequest } from "../../machinery/request.ts";
 import type { Scope } from "../scope.ts";
-import { failure } from "../status.ts";
+import { failure } from "../../machinery/status.ts";
 import { maximumBodyBytes } from "../web.ts";
 import type { ConnectTarget, NodeConnector } from "./connector.ts";
 import { isPassed } from "./pass-headers.ts";

@@ -5,8 +5,8 @@ import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
 import { destroyUnlessSent } from "../../../plugins/kit/platform/write-timeout.ts";
-import { type Answer, statusAnswer } from "../answer.ts";
-import type { Status } from "../status.ts";
+import { type Answer, statusAnswer } from "../../machinery/answer.ts";
+import type { Status } from "../../machinery/status.ts";
 
 export function refuseUpgrade(upgrade: Upgrade, status: Status): void {
   refuseWith(upgrade, statusAnswer({ ...status, code: status.code ?? 500 }));

@@ -6,7 +6,7 @@ import { posix } from "node:path";
 import type { UserInfo } from "../../../plugins/kit/admission.ts";
 import type { AuditTrail } from "../../auth/audit/contract.ts";
 import type { ResourcePath } from "../path.ts";
-import type { ApiRequest } from "../request.ts";
+import type { ApiRequest } from "../../machinery/request.ts";
 import { attributesOf, verbOf } from "../request-attributes.ts";
 import { requireAllowed } from "../require-allowed.ts";
 import type { Services } from "../scope.ts";

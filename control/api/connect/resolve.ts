@@ -7,7 +7,7 @@ import { localKey } from "../../storage/keys.ts";
 import { inNamespace } from "../../storage/resource-cache.ts";
 import type { ResourcePath } from "../path.ts";
 import type { Services } from "../scope.ts";
-import { badRequest, failure, notFound } from "../status.ts";
+import { badRequest, failure, notFound } from "../../machinery/status.ts";
 import type { ConnectTarget } from "./connector.ts";
 
 const kubeletPaths: Record<string, string> = {

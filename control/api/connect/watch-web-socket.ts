@@ -5,8 +5,8 @@ import { namesIn } from "../../../cri/stream/protocols.ts";
 import { acceptWebSocket, closeWebSocket } from "../../../cri/stream/web-socket.ts";
 import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
 import type { Sink } from "../../../plugins/kit/sink-response.ts";
-import type { Answer } from "../answer.ts";
-import { badRequest } from "../status.ts";
+import type { Answer } from "../../machinery/answer.ts";
+import { badRequest } from "../../machinery/status.ts";
 import { tokenProtocol } from "./pass-headers.ts";
 
 /** Sends what the answer pushes until it ends or the client goes. Fault `invalid` where the client leaves a choice of protocols. */

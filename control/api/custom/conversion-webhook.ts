@@ -11,7 +11,7 @@ import { statusFault } from "../../../plugins/kit/status-fault.ts";
 import type { Convert } from "../../resources/crd/conversion.ts";
 import type { ConversionWebhook } from "../../resources/crd/types.ts";
 import { validateAnnotations, validateLabels } from "../../resources/object-meta.ts";
-import type { FieldErrors } from "../../resources/field-error.ts";
+import type { FieldErrors } from "../../machinery/field-error.ts";
 
 const timeoutSeconds = 30;
 const mostBytes = 16 << 20;

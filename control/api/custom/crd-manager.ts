@@ -17,7 +17,7 @@ import {
   type CrdVersion,
   hasCondition,
 } from "../../resources/crd/types.ts";
-import { deepEqual } from "../../resources/equal.ts";
+import { deepEqual } from "../../machinery/equal.ts";
 import type { Informers } from "../../storage/cache-informer.ts";
 import { timestamp } from "../lifecycle.ts";
 import type { Services } from "../scope.ts";

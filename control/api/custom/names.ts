@@ -1,6 +1,6 @@
 // Which names a CustomResourceDefinition gets: those that no other of its group has. Pure; upstream's reasons and sentences.
 
-import { deepEqual } from "../../resources/equal.ts";
+import { deepEqual } from "../../machinery/equal.ts";
 import type { Crd, CrdNames } from "../../resources/crd/types.ts";
 
 export interface NamesVerdict {

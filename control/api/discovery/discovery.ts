@@ -1,11 +1,11 @@
 // Answers /api, /apis and what lies directly below: which groups, versions and resources are served.
 
 import { createHash } from "node:crypto";
-import { type Answer, bytesAnswer, pageNotFound } from "../answer.ts";
+import { type Answer, bytesAnswer, pageNotFound } from "../../machinery/answer.ts";
 import { parseMediaType } from "../media-type.ts";
 import type { Registry } from "../registry.ts";
-import type { ApiRequest } from "../request.ts";
-import { methodNotAllowed, unknownPath } from "../status.ts";
+import type { ApiRequest } from "../../machinery/request.ts";
+import { methodNotAllowed, unknownPath } from "../../machinery/status.ts";
 import type { SubresourceHandler } from "../subresources.ts";
 import type { Remotes } from "../aggregation/remotes.ts";
 import type { Services } from "../scope.ts";

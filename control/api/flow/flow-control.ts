@@ -1,7 +1,7 @@
 // Which level a request belongs to, by the FlowSchemas of the cluster, and the seats that each level has of the server's.
 // Objects are read anew when one of them changes; a request costs a walk over a dozen short lists.
 
-import type { Attributes } from "../../auth/contract.ts";
+import type { Attributes } from "../../machinery/attributes.ts";
 import type { Informers } from "../../storage/cache-informer.ts";
 import { bootstrapLevels, bootstrapSchemas } from "./bootstrap.ts";
 import { matchesRules } from "./match.ts";

@@ -1,8 +1,8 @@
 // A large answer holds its seat and its part of its user's budget until it is sent: a client that asks and does not read is
 // one of those that are worked for.
 
-import { type Answer, statusAnswer } from "../answer.ts";
-import { statusOf } from "../status.ts";
+import { type Answer, statusAnswer } from "../../machinery/answer.ts";
+import { statusOf } from "../../machinery/status.ts";
 import { type Outbox, smallAnswerBytes } from "./outbox.ts";
 
 /** What a request holds while it is worked on. */

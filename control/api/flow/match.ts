@@ -1,7 +1,7 @@
 // Whether a FlowSchema speaks of a request: by who asks, and what for.
 
 import type { UserInfo } from "../../../plugins/kit/admission.ts";
-import type { Attributes } from "../../auth/contract.ts";
+import type { Attributes } from "../../machinery/attributes.ts";
 import type { FlowRule, FlowSubject } from "./types.ts";
 
 const all = "*";

@@ -1,7 +1,7 @@
 // Outbox counts the bytes of answers that are made and not yet sent, by user. What a client does not read stays in memory:
 // beyond its budget a user is asked to come back later, and so is everyone beyond that of the server.
 
-import { tooManyRequests } from "../status.ts";
+import { tooManyRequests } from "../../machinery/status.ts";
 
 export interface OutboxLimits {
   readonly mostBytesPerUser: number;

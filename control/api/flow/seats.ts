@@ -4,7 +4,7 @@
 // Invariant: `#levelsWaiting` are those with requests in a queue; it is empty unless the server is flooded.
 
 import type { Call } from "../../../plugins/kit/call.ts";
-import { tooManyRequests } from "../status.ts";
+import { tooManyRequests } from "../../machinery/status.ts";
 import { handOf } from "./hand.ts";
 
 export interface LevelLimits {

@@ -7,9 +7,9 @@ import { gunzipSync } from "node:zlib";
 import type { UserInfo } from "../../../plugins/kit/admission.ts";
 import { passToRemote } from "../aggregation/pass.ts";
 import type { RemoteDocuments } from "../aggregation/remote-documents.ts";
-import { type Answer, bytesAnswer, jsonAnswer } from "../answer.ts";
+import { type Answer, bytesAnswer, jsonAnswer } from "../../machinery/answer.ts";
 import { parseMediaType } from "../media-type.ts";
-import type { ApiRequest } from "../request.ts";
+import type { ApiRequest } from "../../machinery/request.ts";
 import { encodeV2 } from "./gnostic.ts";
 import { SharedBytes } from "./shared-bytes.ts";
 

@@ -4,7 +4,7 @@ import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import { storageOf } from "../../resources/definition.ts";
 import { localKey } from "../../storage/keys.ts";
 import { mutate, validate } from "../admit.ts";
-import type { Answer } from "../answer.ts";
+import type { Answer } from "../../machinery/answer.ts";
 import { trackCreate } from "../apply/track.ts";
 import { asObject, decodeBody } from "../body.ts";
 import { checkFields } from "../field-validation.ts";
@@ -13,9 +13,9 @@ import { homeOf, requireHome } from "../home.ts";
 import { beginCreate, checkLater, claimKind, claimNamespace, finishCreate } from "../lifecycle.ts";
 import { writeOptions } from "../options.ts";
 import { isServed, type Scope, toStored } from "../scope.ts";
-import { alreadyExists, badRequest, invalidObject, methodNotAllowed } from "../status.ts";
+import { alreadyExists, badRequest, invalidObject, methodNotAllowed } from "../../machinery/status.ts";
 import { writtenAnswer } from "./get.ts";
-import { invalid } from "../../resources/field-error.ts";
+import { invalid } from "../../machinery/field-error.ts";
 import { generateName } from "../name.ts";
 
 /** A generated name that is taken is tried again with another, so often. */

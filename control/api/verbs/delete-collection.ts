@@ -1,12 +1,12 @@
 // DELETE of a collection: each selected object is deleted by itself, a few at a time.
 
-import { type Answer, jsonAnswer } from "../answer.ts";
+import { type Answer, jsonAnswer } from "../../machinery/answer.ts";
 import { groupVersion, listKindOf } from "../../resources/definition.ts";
 import { isFault } from "../../../plugins/kit/fault.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import { deleteOptions } from "../options.ts";
 import { objectOf, type Scope, shownEntry } from "../scope.ts";
-import { methodNotAllowed } from "../status.ts";
+import { methodNotAllowed } from "../../machinery/status.ts";
 import { removeEntry } from "./delete.ts";
 import { pageOf } from "./list.ts";
 

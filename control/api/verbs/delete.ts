@@ -6,12 +6,12 @@ import { storageOf } from "../../resources/definition.ts";
 import type { Entry } from "../../storage/entry.ts";
 import type { Change } from "../../storage/object-storage.ts";
 import { mutate, validate } from "../admit.ts";
-import { type Answer, jsonAnswer } from "../answer.ts";
+import { type Answer, jsonAnswer } from "../../machinery/answer.ts";
 import { objectAnswer } from "../forms.ts";
 import { timestamp } from "../lifecycle.ts";
 import { type DeleteOptions, deleteOptions } from "../options.ts";
 import { copyOf, objectOf, type Scope, shownEntry, toStored } from "../scope.ts";
-import { conflict, notFound } from "../status.ts";
+import { conflict, notFound } from "../../machinery/status.ts";
 import { scopeNamespace, writtenAnswer } from "./get.ts";
 
 export async function deleteObject(scope: Scope): Promise<Answer> {

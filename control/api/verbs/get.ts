@@ -3,10 +3,10 @@
 import { storageOf } from "../../resources/definition.ts";
 import { localKey } from "../../storage/keys.ts";
 import type { Entry } from "../../storage/entry.ts";
-import type { Answer } from "../answer.ts";
+import type { Answer } from "../../machinery/answer.ts";
 import { objectAnswer } from "../forms.ts";
 import { objectOf, type Scope, shownEntry } from "../scope.ts";
-import { badRequest, notFound, tooLargeVersion } from "../status.ts";
+import { badRequest, notFound, tooLargeVersion } from "../../machinery/status.ts";
 
 /** How long a version that is not there yet is waited for. */
 const patienceMs = 3000;

@@ -6,13 +6,13 @@ import { groupVersion, listKindOf, storageOf } from "../../resources/definition.
 import type { Entry } from "../../storage/entry.ts";
 import { localKey } from "../../storage/keys.ts";
 import { firstAtOrAfter, inNamespace } from "../../storage/resource-cache.ts";
-import { type Answer, bytesAnswer } from "../answer.ts";
+import { type Answer, bytesAnswer } from "../../machinery/answer.ts";
 import { isPretty, typeOf, valueAnswer } from "../forms.ts";
 import { type Wanted, wantedForm } from "../media-type.ts";
 import { objectOf, type Scope, shownEntries } from "../scope.ts";
 import { selectionOf } from "../selection.ts";
 import { type Snapshot, snapshotFor } from "../snapshots.ts";
-import { badRequest } from "../status.ts";
+import { badRequest } from "../../machinery/status.ts";
 import { includedObject, partialMetadata, tableOf } from "../table.ts";
 import { notOlderThan, scopeNamespace } from "./get.ts";
 import { spliceList, spliceMetadata, spliceTable } from "./list-bytes.ts";

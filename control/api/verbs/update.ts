@@ -6,7 +6,7 @@ import { storageOf } from "../../resources/definition.ts";
 import type { Entry } from "../../storage/entry.ts";
 import type { Change } from "../../storage/object-storage.ts";
 import { mutate, validate } from "../admit.ts";
-import type { Answer } from "../answer.ts";
+import type { Answer } from "../../machinery/answer.ts";
 import { trackUpdate } from "../apply/track.ts";
 import { asObject, decodeBody } from "../body.ts";
 import { checkFields } from "../field-validation.ts";
@@ -25,7 +25,7 @@ import { claimName } from "../name.ts";
 import { writeOptions } from "../options.ts";
 import { requireCreate } from "../require-allowed.ts";
 import { copyOf, isServed, objectOf, type Scope, shownEntry, toStored } from "../scope.ts";
-import { notFound } from "../status.ts";
+import { notFound } from "../../machinery/status.ts";
 import { storeNew } from "./create.ts";
 import { scopeNamespace, writtenAnswer } from "./get.ts";
 

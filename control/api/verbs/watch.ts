@@ -7,13 +7,13 @@ import { groupVersion, type ResourceDefinition } from "../../resources/definitio
 import type { Entry } from "../../storage/entry.ts";
 import { type CacheEvent, inNamespace, type ResourceCache } from "../../storage/resource-cache.ts";
 import type { Sink } from "../../../plugins/kit/sink-response.ts";
-import type { Answer } from "../answer.ts";
+import type { Answer } from "../../machinery/answer.ts";
 import { inForm, typeOf } from "../forms.ts";
 import { type Wanted, wantedForm } from "../media-type.ts";
 import { isTrue } from "../../../plugins/kit/query-flag.ts";
 import { objectOf, type Scope, shownEntries } from "../scope.ts";
 import { type Selection, selectionOf } from "../selection.ts";
-import { badRequest, failure, statusOf } from "../status.ts";
+import { badRequest, failure, statusOf } from "../../machinery/status.ts";
 import { includedObject, partialMetadata, tableOf } from "../table.ts";
 import { notOlderThan, scopeNamespace } from "./get.ts";
 import { cacheOf, numberOf } from "./list.ts";

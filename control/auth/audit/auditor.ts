@@ -3,9 +3,9 @@
 import { randomUUID } from "node:crypto";
 import type { UserInfo } from "../../../plugins/kit/admission.ts";
 import type { Clock } from "../../../plugins/kit/clock.ts";
-import type { Answer } from "../../api/answer.ts";
-import type { ApiRequest } from "../../api/request.ts";
-import type { Attributes } from "../contract.ts";
+import type { Answer } from "../../machinery/answer.ts";
+import type { ApiRequest } from "../../machinery/request.ts";
+import type { Attributes } from "../../machinery/attributes.ts";
 import { userInfoOf } from "../reviews.ts";
 import type { Auditor, AuditTrail } from "./contract.ts";
 import { type AuditPolicy, noRecording, recordingOf, refusalRecording, type Stage } from "./policy.ts";

@@ -1,9 +1,9 @@
 // What the API path tells the audit log about each request.
 
 import type { UserInfo } from "../../../plugins/kit/admission.ts";
-import type { Answer } from "../../api/answer.ts";
-import type { ApiRequest } from "../../api/request.ts";
-import type { Attributes } from "../contract.ts";
+import type { Answer } from "../../machinery/answer.ts";
+import type { ApiRequest } from "../../machinery/request.ts";
+import type { Attributes } from "../../machinery/attributes.ts";
 
 /** The record of one request, from its arrival to the end of its answer. Nothing here waits or throws. */
 export interface AuditTrail {

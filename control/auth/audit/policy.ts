@@ -2,7 +2,7 @@
 
 import { Fault } from "../../../plugins/kit/fault.ts";
 import { readYaml } from "../../../plugins/kit/yaml.ts";
-import type { Attributes } from "../contract.ts";
+import type { Attributes } from "../../machinery/attributes.ts";
 import { combinedResource, pathMatches } from "../rbac/objects.ts";
 
 type Level = "None" | "Metadata" | "Request" | "RequestResponse";

@@ -2,7 +2,7 @@
 // kube-apiserver 1.37 with its default feature gates; writes are allowed here where upstream leaves them to NodeRestriction.
 
 import { parseFieldSelector } from "../../../plugins/kit/selector.ts";
-import type { Attributes } from "../contract.ts";
+import type { Attributes } from "../../machinery/attributes.ts";
 import type { NodeGraph } from "./graph.ts";
 
 type Resource = NonNullable<Attributes["resource"]>;

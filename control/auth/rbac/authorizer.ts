@@ -1,7 +1,8 @@
 // The RBAC authorizer: allows what some rule of the user's roles allows, and never denies.
 
 import { combinedResource, ruleMatchesPath, ruleMatchesResource } from "./objects.ts";
-import type { Attributes, Authorizer, Decision, PathRule, ResourceRule } from "../contract.ts";
+import type { Authorizer, Decision, PathRule, ResourceRule } from "../contract.ts";
+import type { Attributes } from "../../machinery/attributes.ts";
 import type { GrantedRule, RuleResolver } from "./resolver.ts";
 
 export function rbacAuthorizer(resolver: RuleResolver): Authorizer {

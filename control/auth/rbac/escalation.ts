@@ -4,7 +4,7 @@
 import { type AdmissionPlugin, type AdmissionRequest, refuse } from "../../../plugins/kit/admission.ts";
 import type { AccessQuestion } from "../../../plugins/kit/cluster-view.ts";
 import type { Call } from "../../../plugins/kit/call.ts";
-import { deepEqual } from "../../resources/equal.ts";
+import { deepEqual } from "../../machinery/equal.ts";
 import { type CoverageLimits, coverageOf, describeRule } from "./covers.ts";
 import { type ClusterRole, type PolicyRule, type RoleBinding, rbacGroup } from "./objects.ts";
 import type { RuleResolver } from "./resolver.ts";

@@ -2,6 +2,7 @@
 
 import type { UserInfo } from "../../../plugins/kit/admission.ts";
 import type { Call } from "../../../plugins/kit/call.ts";
+import type { KubeObject, ServiceAccount } from "../../../plugins/kit/objects/types.ts";
 import { type Kind, kind } from "../../../plugins/kit/plugin.ts";
 
 interface TokenAnswer {
@@ -17,3 +18,6 @@ export interface TokenAuthenticator {
 }
 
 export const tokenAuthenticatorKind: Kind<TokenAuthenticator> = kind("token-authenticator");
+
+/** Answers a TokenRequest for the account. */
+export type TokenIssuer = (account: ServiceAccount, request: KubeObject, call: Call) => Promise<object>;

@@ -4,7 +4,7 @@ import { isFault } from "../../../plugins/kit/fault.ts";
 import { resources } from "../../../plugins/kit/objects/resources.ts";
 import type { ConfigMap, Secret } from "../../../plugins/kit/objects/types.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
-import { deepEqual } from "../../resources/equal.ts";
+import { deepEqual } from "../../machinery/equal.ts";
 import { bootstrapTokenType } from "../../auth/tokens/bootstrap.ts";
 import { signedData, signingToken } from "./signatures.ts";
 

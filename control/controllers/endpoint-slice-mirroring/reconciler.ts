@@ -6,7 +6,7 @@ import { resources } from "../../../plugins/kit/objects/resources.ts";
 import type { Endpoints, Service } from "../../../plugins/kit/objects/types.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { controllerReference, keyOf, splitKey } from "../../manager/owners.ts";
-import { deepEqual } from "../../resources/equal.ts";
+import { deepEqual } from "../../machinery/equal.ts";
 import { type EndpointSlice, planSlices } from "../endpoint-slice/slices.ts";
 import { isMirrored, mirroredGroups } from "./mirror.ts";
 

@@ -7,7 +7,7 @@ import type { KubeObject, Node, Pod, Service } from "../../../plugins/kit/object
 import { labelSelectorOf } from "../../../plugins/kit/selector.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { controllerReference, isControlledBy, keyOf, splitKey } from "../../manager/owners.ts";
-import { deepEqual } from "../../resources/equal.ts";
+import { deepEqual } from "../../machinery/equal.ts";
 import { type AddressType, addressTypesOf, desiredGroups, type Endpoint, type EndpointGroup } from "./desired.ts";
 import { hintsFor, isSharedByZone, zoneFacts } from "./hints.ts";
 import { isManagedSlice, labelsFor, serviceKeyOf } from "./labels.ts";

@@ -2,7 +2,7 @@
 // room, no slice holds more than a hundred, and what is not needed any more is used again before another is made. Pure.
 
 import type { ObjectMeta } from "../../../plugins/kit/objects/types.ts";
-import { deepEqual } from "../../resources/equal.ts";
+import { deepEqual } from "../../machinery/equal.ts";
 import { type Endpoint, type EndpointGroup, type EndpointPort, portsKey } from "./desired.ts";
 
 export interface EndpointSlice {

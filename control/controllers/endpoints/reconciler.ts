@@ -6,7 +6,7 @@ import type { Endpoints, KubeObject, Node, Pod, Service } from "../../../plugins
 import { labelSelectorOf } from "../../../plugins/kit/selector.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { keyOf, splitKey } from "../../manager/owners.ts";
-import { deepEqual } from "../../resources/equal.ts";
+import { deepEqual } from "../../machinery/equal.ts";
 import { addressTypesOf, desiredGroups } from "../endpoint-slice/desired.ts";
 import { TriggerTimes, withTrigger } from "../endpoint-slice/trigger-times.ts";
 import { subsetsOf } from "./subsets.ts";

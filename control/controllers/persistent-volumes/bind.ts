@@ -6,7 +6,7 @@ import type { ApiClient } from "../../../plugins/kit/client/api-client.ts";
 import { apiVersionOf, type ResourceRef, resources } from "../../../plugins/kit/objects/resources.ts";
 import type { PersistentVolume, PersistentVolumeClaim } from "../../../plugins/kit/objects/types.ts";
 import { volumeAnnotations as annotations } from "../../../plugins/kit/objects/volume-claims.ts";
-import { deepEqual } from "../../resources/equal.ts";
+import { deepEqual } from "../../machinery/equal.ts";
 
 type Phased = PersistentVolume | PersistentVolumeClaim;
 

@@ -7,7 +7,7 @@ import { resources } from "../../../plugins/kit/objects/resources.ts";
 import type { KubeObject, ObjectMeta } from "../../../plugins/kit/objects/types.ts";
 import { labelSelectorOf } from "../../../plugins/kit/selector.ts";
 import { controllerReference, isControlledBy } from "../../manager/owners.ts";
-import { deepEqual } from "../../resources/equal.ts";
+import { deepEqual } from "../../machinery/equal.ts";
 import { templateHash } from "../deployment/template.ts";
 import { claim } from "../pods/claim.ts";
 import type { PodTemplate } from "../pods/pod-control.ts";

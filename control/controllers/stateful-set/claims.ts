@@ -7,7 +7,7 @@ import { resources } from "../../../plugins/kit/objects/resources.ts";
 import type { OwnerReference, PersistentVolumeClaim, Pod } from "../../../plugins/kit/objects/types.ts";
 import type { ControllerContext } from "../../manager/contract.ts";
 import { controllerReference } from "../../manager/owners.ts";
-import { deepEqual } from "../../resources/equal.ts";
+import { deepEqual } from "../../machinery/equal.ts";
 import {
   claimName,
   claimOf,

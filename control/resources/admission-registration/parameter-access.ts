@@ -3,7 +3,7 @@
 
 import type { UserInfo } from "../../../plugins/kit/admission.ts";
 import type { CheckContext } from "../definition.ts";
-import { type FieldErrors, forbidden } from "../field-error.ts";
+import { type FieldErrors, forbidden } from "../../machinery/field-error.ts";
 
 interface ParamKind {
   readonly apiVersion?: string;

@@ -1,6 +1,6 @@
 // Validation of what webhooks and policies are asked about: rules, selectors and conditions.
 
-import { duplicate, type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
+import { duplicate, type FieldErrors, invalid, notSupported, required } from "../../machinery/field-error.ts";
 import { type LabelSelector, validateLabelSelector } from "../label-selector.ts";
 import { pathSegment, qualifiedName } from "../names.ts";
 

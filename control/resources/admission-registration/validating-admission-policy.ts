@@ -2,7 +2,15 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { duplicate, type FieldErrors, forbidden, invalid, notListed, notSupported, required } from "../field-error.ts";
+import {
+  duplicate,
+  type FieldErrors,
+  forbidden,
+  invalid,
+  notListed,
+  notSupported,
+  required,
+} from "../../machinery/field-error.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 import { dns1035Label, dnsSubdomain, qualifiedName } from "../names.ts";
 import { checkParamKind, checkParamRef } from "./parameter-access.ts";

@@ -4,7 +4,7 @@ import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ClientConfig } from "../../../plugins/kit/client-config.ts";
 import { validateClientConfig } from "../client-config.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { duplicate, type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
+import { duplicate, type FieldErrors, invalid, notSupported, required } from "../../machinery/field-error.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 import { dns1035Label } from "../names.ts";
 import {

@@ -1,8 +1,8 @@
 // ControllerRevision: one past template of a DaemonSet or StatefulSet.
 
 import type { ResourceDefinition } from "../definition.ts";
-import { deepEqual } from "../equal.ts";
-import { type FieldErrors, invalid, required } from "../field-error.ts";
+import { deepEqual } from "../../machinery/equal.ts";
+import { type FieldErrors, invalid, required } from "../../machinery/field-error.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 
 export const controllerRevisions: ResourceDefinition = {

@@ -3,8 +3,8 @@
 import { workloadWarnings } from "../pod-spec/warnings.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { deepEqual } from "../equal.ts";
-import { type FieldErrors, invalid, notListed, required } from "../field-error.ts";
+import { deepEqual } from "../../machinery/equal.ts";
+import { type FieldErrors, invalid, notListed, required } from "../../machinery/field-error.ts";
 import { type LabelSelector, selectorText } from "../label-selector.ts";
 import { setDefault } from "../pod-spec/defaults.ts";
 import {

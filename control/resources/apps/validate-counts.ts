@@ -1,7 +1,7 @@
 // Validation of how many replicas a workload says it has: none below zero, and no part above the whole.
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
-import { type FieldErrors, invalid } from "../field-error.ts";
+import { type FieldErrors, invalid } from "../../machinery/field-error.ts";
 
 interface CountRules {
   /** Fields of the status that may not be below zero, in the order in which they are looked at. */

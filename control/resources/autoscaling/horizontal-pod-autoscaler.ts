@@ -2,7 +2,7 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { Column, ResourceDefinition } from "../definition.ts";
-import { type FieldErrors, invalid, required } from "../field-error.ts";
+import { type FieldErrors, invalid, required } from "../../machinery/field-error.ts";
 import { setDefault } from "../pod-spec/defaults.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 import { pathSegment } from "../names.ts";

@@ -1,7 +1,7 @@
 // Validation of what a HorizontalPodAutoscaler scales by, and how fast.
 
 import { compareQuantity, parseQuantity } from "../../../plugins/kit/quantity.ts";
-import { type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { type FieldErrors, forbidden, invalid, notSupported, required } from "../../machinery/field-error.ts";
 import { dnsLabel } from "../names.ts";
 import { validateContainerResourceName } from "../resource-names.ts";
 import { fieldOf, type Metric, type MetricIdentifier, type MetricTarget } from "./metric.ts";

@@ -1,7 +1,7 @@
 // Validation of how far a job is. Most of it is looked at only when it changes, so that a job that was wrong before can go on.
 
-import { deepEqual } from "../equal.ts";
-import { duplicate, type FieldErrors, invalid, required } from "../field-error.ts";
+import { deepEqual } from "../../machinery/equal.ts";
+import { duplicate, type FieldErrors, invalid, required } from "../../machinery/field-error.ts";
 
 interface JobStatus {
   active?: number;

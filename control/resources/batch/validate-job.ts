@@ -2,7 +2,7 @@
 
 import { labelSelectorOf } from "../../../plugins/kit/selector.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
-import { deepEqual } from "../equal.ts";
+import { deepEqual } from "../../machinery/equal.ts";
 import {
   duplicate,
   type FieldErrors,
@@ -12,7 +12,7 @@ import {
   required,
   tooLong,
   tooMany,
-} from "../field-error.ts";
+} from "../../machinery/field-error.ts";
 import { validateLabelSelector } from "../label-selector.ts";
 import { dnsLabel, dnsSubdomain, qualifiedName } from "../names.ts";
 import { validateTemplate } from "../pod-template.ts";

@@ -2,7 +2,7 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { duplicate, type FieldErrors, invalid, required, notSupported } from "../field-error.ts";
+import { duplicate, type FieldErrors, invalid, required, notSupported } from "../../machinery/field-error.ts";
 import { pathSegment } from "../names.ts";
 import { age, ageColumn, column, humanDuration, nameColumn } from "../print.ts";
 import { type RequestStatus, validateApproval, validateRequestStatus } from "./validate-status.ts";

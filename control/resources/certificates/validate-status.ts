@@ -1,8 +1,15 @@
 // Validation of how a certificate signing request stands: who decides, and what a signer hands out.
 
 import { X509Certificate } from "node:crypto";
-import { deepEqual } from "../equal.ts";
-import { duplicate, type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { deepEqual } from "../../machinery/equal.ts";
+import {
+  duplicate,
+  type FieldErrors,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+} from "../../machinery/field-error.ts";
 
 interface Condition {
   type?: string;

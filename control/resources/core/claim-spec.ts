@@ -2,7 +2,7 @@
 
 import { isFault } from "../../../plugins/kit/fault.ts";
 import { parseQuantity } from "../../../plugins/kit/quantity.ts";
-import { type FieldErrors, invalid, notSupported, required, tooLong } from "../field-error.ts";
+import { type FieldErrors, invalid, notSupported, required, tooLong } from "../../machinery/field-error.ts";
 import { type LabelSelector, validateLabelSelector } from "../label-selector.ts";
 import { dnsLabel, dnsSubdomain } from "../names.ts";
 

@@ -2,7 +2,7 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { type FieldErrors, forbidden, invalid, tooLong } from "../field-error.ts";
+import { type FieldErrors, forbidden, invalid, tooLong } from "../../machinery/field-error.ts";
 import { configKey } from "../names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 

@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 import type { Endpoints, KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { validateReachableIp } from "../addresses.ts";
-import { type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
+import { type FieldErrors, invalid, notSupported, required } from "../../machinery/field-error.ts";
 import { dnsLabel, dnsSubdomain, isPortNumber, qualifiedName } from "../names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 

@@ -2,8 +2,8 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { Column, ResourceDefinition } from "../definition.ts";
-import { deepEqual } from "../equal.ts";
-import { type FieldErrors, invalid, required } from "../field-error.ts";
+import { deepEqual } from "../../machinery/equal.ts";
+import { type FieldErrors, invalid, required } from "../../machinery/field-error.ts";
 import { pathSegment, qualifiedName } from "../names.ts";
 import { age, column, wideColumn } from "../print.ts";
 

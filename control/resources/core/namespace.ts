@@ -2,7 +2,7 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { type FieldErrors, invalid } from "../field-error.ts";
+import { type FieldErrors, invalid } from "../../machinery/field-error.ts";
 import { dnsLabel, qualifiedName } from "../names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 

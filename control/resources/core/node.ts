@@ -3,7 +3,7 @@
 import type { KubeObject, Node } from "../../../plugins/kit/objects/types.ts";
 import { validateCidr } from "../addresses.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { duplicate, type FieldErrors, forbidden, invalid, notListed, required } from "../field-error.ts";
+import { duplicate, type FieldErrors, forbidden, invalid, notListed, required } from "../../machinery/field-error.ts";
 import { labelValue, qualifiedName } from "../names.ts";
 import { age, ageColumn, column, nameColumn, wideColumn } from "../print.ts";
 import { validateNodeAmounts, validateNodeStatus } from "./validate-node-status.ts";

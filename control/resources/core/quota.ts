@@ -3,8 +3,8 @@
 import { randomUUID } from "node:crypto";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { deepEqual } from "../equal.ts";
-import { invalid } from "../field-error.ts";
+import { deepEqual } from "../../machinery/equal.ts";
+import { invalid } from "../../machinery/field-error.ts";
 import type { Amounts } from "../resource-names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 import { type LimitItem, validateLimits } from "./validate-limits.ts";

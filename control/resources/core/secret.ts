@@ -3,7 +3,7 @@
 import { warnOfPair } from "./warn-of-pair.ts";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { type FieldErrors, invalid, required, tooLong } from "../field-error.ts";
+import { type FieldErrors, invalid, required, tooLong } from "../../machinery/field-error.ts";
 import { configKey } from "../names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 import { immutableErrors } from "./config-map.ts";

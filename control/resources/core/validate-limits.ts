@@ -1,7 +1,7 @@
 // Validation of LimitRanges: what is measured, and bounds that do not contradict each other.
 
 import { compareQuantity, formatQuantity, type Quantity, quantityOf } from "../../../plugins/kit/quantity.ts";
-import { duplicate, type FieldErrors, forbidden, invalid, required } from "../field-error.ts";
+import { duplicate, type FieldErrors, forbidden, invalid, required } from "../../machinery/field-error.ts";
 import { qualifiedName } from "../names.ts";
 import {
   type Amounts,

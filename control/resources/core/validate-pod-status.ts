@@ -2,7 +2,7 @@
 
 import type { Pod, PodStatus } from "../../../plugins/kit/objects/types.ts";
 import { validateIp } from "../addresses.ts";
-import { duplicate, type FieldErrors, forbidden, invalid } from "../field-error.ts";
+import { duplicate, type FieldErrors, forbidden, invalid } from "../../machinery/field-error.ts";
 import { dnsSubdomain, qualifiedName } from "../names.ts";
 import { validatePodAnnotationUpdate } from "../pod-spec/validate-update.ts";
 

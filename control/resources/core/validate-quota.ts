@@ -1,6 +1,6 @@
 // Validation of ResourceQuotas: names that are counted, and scopes that fit them.
 
-import { type FieldErrors, invalid, required, goList } from "../field-error.ts";
+import { type FieldErrors, invalid, required, goList } from "../../machinery/field-error.ts";
 import { type Amounts, isQuotaResource, validateAmount, validateResourceName } from "../resource-names.ts";
 
 export interface QuotaSpec {

@@ -2,7 +2,7 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { Column, ResourceDefinition, ScalePaths } from "../definition.ts";
-import type { FieldErrors } from "../field-error.ts";
+import type { FieldErrors } from "../../machinery/field-error.ts";
 import { age, nameColumn } from "../print.ts";
 import { compareVersions } from "../version-order.ts";
 import { type Convert, conversionOf, fill, renamed } from "./conversion.ts";

@@ -2,8 +2,8 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { deepEqual } from "../equal.ts";
-import { type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
+import { deepEqual } from "../../machinery/equal.ts";
+import { type FieldErrors, invalid, notSupported, required } from "../../machinery/field-error.ts";
 import { dns1035Label, dnsSubdomain } from "../names.ts";
 import { column, nameColumn } from "../print.ts";
 import { ruleProblems } from "./rule-problems.ts";

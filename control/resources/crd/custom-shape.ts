@@ -1,6 +1,6 @@
 // How the fields of a custom resource are owned, from its structural schema.
 
-import { deduced, leaf, type ObjectShape, type Shape } from "../../api/apply/shape.ts";
+import { deduced, leaf, type ObjectShape, type Shape } from "../shape.ts";
 import { propertyOf, type StructuralSchema } from "./structural-schema.ts";
 
 const made = new WeakMap<StructuralSchema, Shape>();

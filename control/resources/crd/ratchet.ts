@@ -1,8 +1,8 @@
 // What was already wrong before a schema became stricter may stay as long as it is not touched: an update is not refused for
 // a value, or for anything below a value, that it leaves as it was.
 
-import { deepEqual } from "../equal.ts";
-import type { FieldError, FieldErrors } from "../field-error.ts";
+import { deepEqual } from "../../machinery/equal.ts";
+import type { FieldError, FieldErrors } from "../../machinery/field-error.ts";
 import { isObject } from "./structural-schema.ts";
 
 /** The errors that the update itself is to blame for. */

@@ -2,8 +2,8 @@
 // alone and all together.
 
 import { type Cel, openCel } from "../../../plugins/kit/cel.ts";
-import { deepEqual } from "../equal.ts";
-import { type FieldErrors, forbidden, internalError, invalid } from "../field-error.ts";
+import { deepEqual } from "../../machinery/equal.ts";
+import { type FieldErrors, forbidden, internalError, invalid } from "../../machinery/field-error.ts";
 import { compileRules, type CompiledRule } from "./rule-compile.ts";
 import { hasRules } from "./rules.ts";
 import type { StructuralSchema } from "./structural-schema.ts";

@@ -9,8 +9,15 @@ import {
   costOfOneObject,
 } from "../../../plugins/kit/cel.ts";
 import { isFault } from "../../../plugins/kit/fault.ts";
-import { deepEqual } from "../equal.ts";
-import { duplicate, type FieldError, type FieldErrors, forbidden, invalid, required } from "../field-error.ts";
+import { deepEqual } from "../../machinery/equal.ts";
+import {
+  duplicate,
+  type FieldError,
+  type FieldErrors,
+  forbidden,
+  invalid,
+  required,
+} from "../../machinery/field-error.ts";
 import { compileRules, type CompiledRule } from "./rule-compile.ts";
 import { childPath, isObject, propertyOf, type StructuralSchema, type ValidationRule } from "./structural-schema.ts";
 

@@ -1,7 +1,7 @@
 // Validation of how a definition's versions are made of each other: by name only, or by a webhook.
 
 import { validateClientConfig } from "../client-config.ts";
-import { type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { type FieldErrors, forbidden, invalid, notSupported, required } from "../../machinery/field-error.ts";
 import { dns1035Label } from "../names.ts";
 import { type Crd, hasCondition } from "./types.ts";
 

@@ -1,6 +1,6 @@
 // Validation of what CEL rules say beside their expressions; the expressions are judged in rule-problems.ts.
 
-import { type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
+import { type FieldErrors, invalid, notSupported, required } from "../../machinery/field-error.ts";
 import { propertyOf, type StructuralSchema } from "./structural-schema.ts";
 
 const reasons = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];

@@ -1,6 +1,13 @@
 // Validation of the schemas in definitions: structural, so that it is known of every value what may be dropped and owned.
 
-import { type FieldErrors, forbidden, invalid, notListed, notSupported, required } from "../field-error.ts";
+import {
+  type FieldErrors,
+  forbidden,
+  invalid,
+  notListed,
+  notSupported,
+  required,
+} from "../../machinery/field-error.ts";
 import { compilePattern } from "./formats.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 import { validateBySchema } from "./validate.ts";

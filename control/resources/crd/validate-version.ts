@@ -1,6 +1,6 @@
 // Validation of what a version of a definition says beside its schema: columns, subresources, fields to select by, its end.
 
-import { duplicate, type FieldErrors, invalid, required, tooMany } from "../field-error.ts";
+import { duplicate, type FieldErrors, invalid, required, tooMany } from "../../machinery/field-error.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 import type { CrdVersion, PrinterColumn } from "./types.ts";
 

@@ -1,6 +1,6 @@
 // Checks a value against a structural schema, with the words that upstream's validator uses.
 
-import { deepEqual } from "../equal.ts";
+import { deepEqual } from "../../machinery/equal.ts";
 import {
   boundedErrors,
   duplicate,
@@ -9,7 +9,7 @@ import {
   invalid,
   notSupported,
   required,
-} from "../field-error.ts";
+} from "../../machinery/field-error.ts";
 import { matchesFormat, matchesPattern } from "./formats.ts";
 import { childPath, isObject, propertyOf, type StructuralSchema } from "./structural-schema.ts";
 

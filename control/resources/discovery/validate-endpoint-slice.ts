@@ -3,7 +3,7 @@
 import { isIP } from "node:net";
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import { isMappedIp, validateReachable } from "../addresses.ts";
-import { duplicate, type FieldErrors, invalid, notSupported, required, tooMany } from "../field-error.ts";
+import { duplicate, type FieldErrors, invalid, notSupported, required, tooMany } from "../../machinery/field-error.ts";
 import { dnsLabel, dnsSubdomain, labelValue, qualifiedName } from "../names.ts";
 
 interface Endpoint {

@@ -2,7 +2,14 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { duplicate, type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import {
+  duplicate,
+  type FieldErrors,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+} from "../../machinery/field-error.ts";
 import { dnsSubdomain } from "../names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 import { isSameSpec, mandatoryLevels, mandatorySchemas } from "./mandatory.ts";

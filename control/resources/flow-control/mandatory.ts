@@ -1,6 +1,6 @@
 // The flow schemas and priority levels that every server has: their specs may not differ from these.
 
-import { deepEqual } from "../equal.ts";
+import { deepEqual } from "../../machinery/equal.ts";
 
 const everything = {
   resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"], clusterScope: true, namespaces: ["*"] }],

@@ -1,6 +1,6 @@
 // Validation of whom and what a flow schema is for.
 
-import { type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { type FieldErrors, forbidden, invalid, notSupported, required } from "../../machinery/field-error.ts";
 import { dnsLabel, dnsSubdomain } from "../names.ts";
 
 interface Subject {

@@ -1,6 +1,6 @@
 // Validation of how much a priority level may do at once.
 
-import { type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { type FieldErrors, forbidden, invalid, notSupported, required } from "../../machinery/field-error.ts";
 
 interface Shares {
   nominalConcurrencyShares?: number | null;

@@ -2,7 +2,7 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { type FieldErrors, forbidden, invalid, notSupported, required, tooLong } from "../field-error.ts";
+import { type FieldErrors, forbidden, invalid, notSupported, required, tooLong } from "../../machinery/field-error.ts";
 import { dnsLabel, dnsSubdomain, pathSegment } from "../names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 import { type IngressSpec, validateIngressSpec } from "./validate-ingress.ts";

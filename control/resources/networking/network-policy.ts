@@ -3,7 +3,7 @@
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { isCidr, isStrictlyInside, validateCidr } from "../addresses.ts";
-import { type FieldErrors, forbidden, invalid, notListed, required } from "../field-error.ts";
+import { type FieldErrors, forbidden, invalid, notListed, required } from "../../machinery/field-error.ts";
 import { type LabelSelector, selectorText, validateLabelSelector } from "../label-selector.ts";
 import { isPortNumber, portName } from "../names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";

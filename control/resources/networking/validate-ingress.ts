@@ -1,7 +1,7 @@
 // Validation of Ingresses: hosts, paths, and what stands behind them.
 
 import { isIP } from "node:net";
-import { type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
+import { type FieldErrors, invalid, notSupported, required } from "../../machinery/field-error.ts";
 import { dns1035Label, dnsSubdomain, isPortNumber, pathSegment, portName, wildcardSubdomain } from "../names.ts";
 
 interface Backend {

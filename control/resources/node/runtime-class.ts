@@ -2,7 +2,7 @@
 
 import type { ResourceDefinition } from "../definition.ts";
 import type { PodSpec } from "../../../plugins/kit/objects/types.ts";
-import { duplicate, type FieldErrors, invalid } from "../field-error.ts";
+import { duplicate, type FieldErrors, invalid } from "../../machinery/field-error.ts";
 import { dnsLabel } from "../names.ts";
 import { validateLabels } from "../object-meta.ts";
 import { validateTolerations } from "../pod-spec/validate.ts";

@@ -1,7 +1,14 @@
 // Validation of where a pod wants to be: node affinity, affinity to other pods, and how replicas spread.
 
 import type { PodSpec } from "../../../plugins/kit/objects/types.ts";
-import { duplicate, type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import {
+  duplicate,
+  type FieldErrors,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+} from "../../machinery/field-error.ts";
 import { validateLabelSelector } from "../label-selector.ts";
 import { dnsSubdomain, dnsLabel, labelValue, qualifiedName } from "../names.ts";
 

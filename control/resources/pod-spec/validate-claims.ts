@@ -1,7 +1,7 @@
 // Validation of resource claims: those that a pod names, and those of them that its containers use.
 
 import type { Container, PodSpec } from "../../../plugins/kit/objects/types.ts";
-import { duplicate, type FieldErrors, invalid, notFoundField, required } from "../field-error.ts";
+import { duplicate, type FieldErrors, invalid, notFoundField, required } from "../../machinery/field-error.ts";
 import { dnsLabel, dnsSubdomain } from "../names.ts";
 
 export function validatePodClaims(claims: PodSpec["resourceClaims"], field: string, errors: FieldErrors): void {

@@ -10,7 +10,7 @@ import {
   notListed,
   notSupported,
   required,
-} from "../field-error.ts";
+} from "../../machinery/field-error.ts";
 import { dnsLabel, isPortNumber, portName } from "../names.ts";
 import { type Amounts, validateRequirements } from "../resource-names.ts";
 import { validateContainerClaims } from "./validate-claims.ts";

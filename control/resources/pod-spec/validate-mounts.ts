@@ -1,7 +1,14 @@
 // Validation of what a container mounts: volumes as folders, and volumes as block devices.
 
 import type { Container, Volume } from "../../../plugins/kit/objects/types.ts";
-import { type FieldErrors, forbidden, invalid, notFoundField, notSupported, required } from "../field-error.ts";
+import {
+  type FieldErrors,
+  forbidden,
+  invalid,
+  notFoundField,
+  notSupported,
+  required,
+} from "../../machinery/field-error.ts";
 import { validateDescendingPath, validateNoBacksteps } from "../paths.ts";
 
 type VolumesByName = ReadonlyMap<string, Volume>;

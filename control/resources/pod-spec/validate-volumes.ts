@@ -3,7 +3,14 @@
 import { validateDriverSource } from "../validate-sources.ts";
 import { otherSources, podSources } from "../volume-sources.ts";
 import type { Volume } from "../../../plugins/kit/objects/types.ts";
-import { duplicate, type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import {
+  duplicate,
+  type FieldErrors,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+} from "../../machinery/field-error.ts";
 import { validateClaimSpec, validateDriverName } from "../core/claim-spec.ts";
 import { dnsLabel, dnsSubdomain } from "../names.ts";
 import { validateAnnotations, validateLabels } from "../object-meta.ts";

@@ -2,7 +2,15 @@
 
 import type { Pod, PodSpec } from "../../../plugins/kit/objects/types.ts";
 import { validateIp } from "../addresses.ts";
-import { duplicate, type FieldErrors, forbidden, invalid, notListed, notSupported, required } from "../field-error.ts";
+import {
+  duplicate,
+  type FieldErrors,
+  forbidden,
+  invalid,
+  notListed,
+  notSupported,
+  required,
+} from "../../machinery/field-error.ts";
 import { dnsLabel, dnsSubdomain, labelValue, qualifiedName } from "../names.ts";
 import { validateLabels } from "../object-meta.ts";
 import { type Amounts, validateRequirements } from "../resource-names.ts";

@@ -2,7 +2,7 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { invalid, notSupported } from "../field-error.ts";
+import { invalid, notSupported } from "../../machinery/field-error.ts";
 import { validateIntOrPercent, validateNotAboveAll } from "../int-or-percent.ts";
 import { type LabelSelector, validateLabelSelector } from "../label-selector.ts";
 import { pathSegment } from "../names.ts";

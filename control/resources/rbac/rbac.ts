@@ -2,8 +2,8 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { deepEqual } from "../equal.ts";
-import { type FieldErrors, invalid, notListed, notSupported, required } from "../field-error.ts";
+import { deepEqual } from "../../machinery/equal.ts";
+import { type FieldErrors, invalid, notListed, notSupported, required } from "../../machinery/field-error.ts";
 import { type LabelSelector, validateLabelSelector } from "../label-selector.ts";
 import { dnsSubdomain, pathSegment } from "../names.ts";
 import { age, ageColumn, column, nameColumn, wideColumn } from "../print.ts";

@@ -2,7 +2,7 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { type FieldErrors, invalid, notSupported, required } from "../field-error.ts";
+import { type FieldErrors, invalid, notSupported, required } from "../../machinery/field-error.ts";
 import { dns1035Label, dnsSubdomain } from "../names.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 import { type ApiService, apiServiceRef, availabilityOf, localCondition } from "./types.ts";

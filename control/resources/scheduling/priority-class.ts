@@ -1,7 +1,7 @@
 // PriorityClass.
 
 import type { ResourceDefinition } from "../definition.ts";
-import { type FieldErrors, forbidden, invalid, notSupported } from "../field-error.ts";
+import { type FieldErrors, forbidden, invalid, notSupported } from "../../machinery/field-error.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 
 const highestUser = 1_000_000_000;

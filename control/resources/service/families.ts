@@ -1,7 +1,7 @@
 // Which address families a Service gets: what it asks for, held against what the cluster has.
 
 import type { Service } from "../../../plugins/kit/objects/types.ts";
-import { duplicate, type FieldErrors, invalid, notSupported } from "../field-error.ts";
+import { duplicate, type FieldErrors, invalid, notSupported } from "../../machinery/field-error.ts";
 
 type Spec = NonNullable<Service["spec"]>;
 type Family = "IPv4" | "IPv6";

@@ -2,9 +2,9 @@
 // What is reserved, this server gives to no other; that no other server does is seen to by the write itself (holdings.ts).
 
 import type { KubeObject, Service } from "../../../plugins/kit/objects/types.ts";
-import { invalidObject } from "../../api/status.ts";
+import { invalidObject } from "../../machinery/status.ts";
 import type { Reservation } from "../definition.ts";
-import { invalid } from "../field-error.ts";
+import { invalid } from "../../machinery/field-error.ts";
 import type { AddressRange } from "./address-range.ts";
 import type { ServiceAllocator } from "./allocator.ts";
 import { settleFamilies } from "./families.ts";

@@ -3,7 +3,7 @@
 import { warnOfService } from "./warnings.ts";
 import type { KubeObject, Service } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { deepEqual } from "../equal.ts";
+import { deepEqual } from "../../machinery/equal.ts";
 import { dns1035Label } from "../names.ts";
 import { setDefault } from "../pod-spec/defaults.ts";
 import { age, ageColumn, column, labelsText, nameColumn, wideColumn } from "../print.ts";

@@ -3,7 +3,7 @@
 import { isIP } from "node:net";
 import type { Service } from "../../../plugins/kit/objects/types.ts";
 import { validateIp } from "../addresses.ts";
-import { type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { type FieldErrors, forbidden, invalid, notSupported, required } from "../../machinery/field-error.ts";
 import { dnsSubdomain } from "../names.ts";
 
 type Ingress = NonNullable<NonNullable<NonNullable<Service["status"]>["loadBalancer"]>["ingress"]>[number];

@@ -2,7 +2,14 @@
 
 import type { Service } from "../../../plugins/kit/objects/types.ts";
 import { validateCidr, validateIp, validateReachableIp } from "../addresses.ts";
-import { duplicate, type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import {
+  duplicate,
+  type FieldErrors,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+} from "../../machinery/field-error.ts";
 import { dnsLabel, dnsSubdomain, isPortNumber, portName, qualifiedName } from "../names.ts";
 import { validateLabels } from "../object-meta.ts";
 

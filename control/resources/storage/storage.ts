@@ -2,8 +2,8 @@
 
 import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { deepEqual } from "../equal.ts";
-import { type FieldErrors, forbidden, invalid, notSupported, required } from "../field-error.ts";
+import { deepEqual } from "../../machinery/equal.ts";
+import { type FieldErrors, forbidden, invalid, notSupported, required } from "../../machinery/field-error.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 import { type LabelSelector, validateLabelSelector } from "../label-selector.ts";
 import { dnsSubdomain, qualifiedName } from "../names.ts";

@@ -1,6 +1,13 @@
 // Validation of drivers, of what a node has of them, and of attachments.
 
-import { duplicate, type FieldErrors, invalid, notListed, notSupported, required } from "../field-error.ts";
+import {
+  duplicate,
+  type FieldErrors,
+  invalid,
+  notListed,
+  notSupported,
+  required,
+} from "../../machinery/field-error.ts";
 import { dnsSubdomain, qualifiedName } from "../names.ts";
 
 const lifecycleModes = ["Persistent", "Ephemeral"];

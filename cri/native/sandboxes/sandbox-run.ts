@@ -6,15 +6,14 @@ import {
   type PodSandboxConfig,
   type RunPodSandboxRequest,
 } from "../../api/gen/runtime.js";
-import { checkBandwidth, networkAttachment } from "../../api/network-attachment.ts";
+import { checkBandwidth } from "../../api/network-attachment.ts";
 import { checkUserNamespace } from "../../api/request-check.ts";
-import type { AttachRequest } from "../../../cni/invoke/network-lists.ts";
 import { type Call, uninterrupted } from "../../../plugins/kit/call.ts";
 import { Fault } from "../../../plugins/kit/fault.ts";
-import { join } from "node:path";
 import { type Native, newId, nowNs } from "../native.ts";
 import { makeSandboxFiles } from "./sandbox-files.ts";
 import { hostnameOf, makeSandboxNamespaces } from "./sandbox-namespaces.ts";
+import { attachment } from "./sandbox-network.ts";
 import { namespaceModes, type SandboxRecord } from "./sandbox-record.ts";
 import { dismantleSandbox } from "./sandbox-stop.ts";
 
@@ -101,9 +100,4 @@ async function make(native: Native, record: SandboxRecord, call: Call): Promise<
 /** Processes that outlive us must not be in our own group: whoever stops our service would end them. */
 export function leaveOwnGroups(native: Native, pid: number): void {
   if (native.ownGroups.length > 0) native.cgroups.enter(native.paths.conmonCgroup, pid, native.ownGroups);
-}
-
-export function attachment(native: Native, record: SandboxRecord): AttachRequest {
-  const { config, id } = record;
-  return networkAttachment(id, join(native.paths.namespaces(id), "net"), config);
 }

@@ -11,7 +11,7 @@ import { killContainer, removeContainer } from "../containers/container-end.ts";
 import type { Native } from "../native.ts";
 import { stopHolder } from "./pid-holder.ts";
 import type { SandboxRecord } from "./sandbox-record.ts";
-import { attachment } from "./sandbox-run.ts";
+import { attachment } from "./sandbox-network.ts";
 
 export async function stopSandbox(native: Native, id: string, call: Call): Promise<void> {
   const record = native.sandboxes.find(id);

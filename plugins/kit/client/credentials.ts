@@ -5,7 +5,7 @@ import type { Call } from "../call.ts";
 import { Fault } from "../fault.ts";
 import { readBounded } from "../platform/files.ts";
 import { ExecCredentials } from "./exec-credentials.ts";
-import { type ClusterEntry, fileOrData, type Place, type UserEntry } from "./kubeconfig.ts";
+import { type ClusterEntry, fileOrData, type Place, type UserEntry } from "./kubeconfig-entries.ts";
 
 /** What proves who we are, for the next request. */
 export interface Credentials {

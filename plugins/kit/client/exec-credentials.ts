@@ -5,7 +5,7 @@ import type { Call } from "../call.ts";
 import { Fault, isFault } from "../fault.ts";
 import { run } from "../platform/process.ts";
 import type { Credentials, CredentialSource } from "./credentials.ts";
-import { type ClusterEntry, type ExecEntry, fileOrData, type Place } from "./kubeconfig.ts";
+import { type ClusterEntry, type ExecEntry, fileOrData, type Place } from "./kubeconfig-entries.ts";
 
 interface ExecCredential {
   kind?: string;

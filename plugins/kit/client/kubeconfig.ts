@@ -1,6 +1,5 @@
 // Reads a kubeconfig file and opens the way to its cluster: the server's address and a `fetch` that carries the user's credentials.
 
-import { dirname, resolve } from "node:path";
 import type { Call } from "../call.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { Fault } from "../fault.ts";
@@ -10,41 +9,8 @@ import type { UpgradeRequest, UpgradeResult } from "../platform/http-client.ts";
 import { readYaml } from "../yaml.ts";
 import { AuthenticatedFetch } from "./authenticated-fetch.ts";
 import { credentialsOf } from "./credentials.ts";
+import { type ClusterEntry, fileOrData, largestFile, type UserEntry } from "./kubeconfig-entries.ts";
 import { checkKubeconfig } from "./kubeconfig-shape.ts";
-
-export interface ClusterEntry {
-  server?: string;
-  "certificate-authority"?: string;
-  "certificate-authority-data"?: string;
-  "insecure-skip-tls-verify"?: boolean;
-  "tls-server-name"?: string;
-  "proxy-url"?: string;
-}
-
-export interface ExecEntry {
-  apiVersion?: string;
-  command?: string;
-  args?: string[] | null;
-  env?: { name: string; value: string }[] | null;
-  installHint?: string;
-  provideClusterInfo?: boolean;
-}
-
-export interface UserEntry {
-  "client-certificate"?: string;
-  "client-certificate-data"?: string;
-  "client-key"?: string;
-  "client-key-data"?: string;
-  token?: string;
-  tokenFile?: string;
-  username?: string;
-  password?: string;
-  as?: string;
-  "as-uid"?: string;
-  "as-groups"?: string[];
-  exec?: ExecEntry;
-  "auth-provider"?: unknown;
-}
 
 interface Named {
   name?: string;
@@ -79,15 +45,8 @@ export interface ConnectionProof {
   readonly rejectUnauthorized: boolean;
 }
 
-/** Where the files that an entry names are read from, and how. */
-export interface Place {
-  readonly path: string;
-  readonly clock: Clock;
-}
-
 /** API servers end every request but watches within a minute, and begin those at once. */
 const answerTimeoutMs = 70_000;
-const largestFile = 4 * 1024 * 1024;
 
 /** Opens the context named, or the current one. Files and programs that credentials come from are asked again as they age. */
 export async function loadKubeconfig(
@@ -149,16 +108,4 @@ function serverOf(cluster: ClusterEntry, path: string): string {
   if (text === "" || !URL.canParse(server))
     throw new Fault("invalid", `Cannot use ${path}: "${text}" is not a server's address`);
   return server.replace(/\/+$/, "");
-}
-
-/** The content of a member that is either in the file (base64) or in a file that it names, relative to the kubeconfig. */
-export function fileOrData<K extends string>(
-  entry: { [key in K | `${K}-data`]?: string },
-  key: K,
-  place: Place,
-): string | undefined {
-  const data = (entry as Record<string, string | undefined>)[`${key}-data`];
-  if (data) return Buffer.from(data, "base64").toString("utf8");
-  const named = (entry as Record<string, string | undefined>)[key];
-  return named ? readBounded(resolve(dirname(place.path), named), largestFile).toString("utf8") : undefined;
 }

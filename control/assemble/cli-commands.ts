@@ -6,10 +6,10 @@ import type { Call } from "../../plugins/kit/call.ts";
 import { systemClock } from "../../plugins/kit/clock.ts";
 import { Fault, isFault } from "../../plugins/kit/fault.ts";
 import type { Settings } from "../../plugins/kit/settings.ts";
-import { accessByKubeconfig, type ClusterAccess } from "../look/access.ts";
-import { execInPod } from "../look/exec.ts";
-import { showLogs } from "../look/logs.ts";
-import { statusLines, watchStatus } from "../look/status.ts";
+import { accessByKubeconfig, type ClusterAccess } from "../cli/access.ts";
+import { execInPod } from "../cli/exec.ts";
+import { showLogs } from "../cli/logs.ts";
+import { statusLines, watchStatus } from "../cli/status.ts";
 import { durationSeconds } from "./duration.ts";
 
 /** How a box that only joined gets at the API; undefined when it did not. */

@@ -4,10 +4,10 @@
 import type { Runtime } from "../../cri/api/contract.ts";
 import type { Clock } from "../../plugins/kit/clock.ts";
 import type { VolumePlugin } from "../../plugins/kit/volume.ts";
-import type { NodeResources } from "../pods/deps.ts";
-import type { Recorder } from "../pods/recorder.ts";
-import { wrapRuntime } from "../wrapped-runtime.ts";
-import type { AgentMeters } from "./agent-meters.ts";
+import type { NodeResources } from "../resources/contract.ts";
+import type { Recorder } from "../model/recorder.ts";
+import { wrapRuntime } from "../runtime/wrap-runtime.ts";
+import type { AgentMeters } from "../runtime/agent-meters.ts";
 
 /** Every call of the runtime's services. */
 export function measuredRuntime(runtime: Runtime, meters: AgentMeters, clock: Clock): Runtime {

@@ -1,27 +1,27 @@
 // The agent's composition root: opening starts everything, closing stops it and leaves the containers running. What the parts stand on,
 // how they are joined and how they run is in `assemble/agent-*.ts`.
 
-import type { Runtime } from "../cri/api/contract.ts";
-import type { Call } from "../plugins/kit/call.ts";
-import type { Fetch } from "../plugins/kit/client/api-client.ts";
-import type { Clock } from "../plugins/kit/clock.ts";
-import type { Log } from "../plugins/kit/log.ts";
-import type { Node } from "../plugins/kit/objects/types.ts";
-import type { AnyPlugin } from "../plugins/kit/plugin.ts";
-import type { OpenedPlugins } from "../plugins/kit/registry.ts";
+import type { Runtime } from "../../cri/api/contract.ts";
+import type { Call } from "../../plugins/kit/call.ts";
+import type { Fetch } from "../../plugins/kit/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/clock.ts";
+import type { Log } from "../../plugins/kit/log.ts";
+import type { Node } from "../../plugins/kit/objects/types.ts";
+import type { AnyPlugin } from "../../plugins/kit/plugin.ts";
+import type { OpenedPlugins } from "../../plugins/kit/registry.ts";
 import { agentView } from "./agent-view.ts";
-import type { AgentConfig } from "./config/agent-config.ts";
-import type { CredentialSource } from "./images/image-manager.ts";
-import type { ProbeCounts } from "./probes/counts.ts";
-import type { AgentPod } from "./pods/agent-pod.ts";
-import { takeDownPods } from "./pods/take-down.ts";
-import type { AgentMeters } from "./stats/agent-meters.ts";
-import type { AgentView } from "./server/contract.ts";
-import type { NodeObjects } from "./sources/node-objects.ts";
-import type { VolumeManager } from "./volumes/contract.ts";
-import { openBase } from "./assemble/agent-base.ts";
-import { openParts } from "./assemble/agent-parts.ts";
-import { runParts } from "./assemble/agent-runs.ts";
+import type { AgentConfig } from "../config/agent-config.ts";
+import type { CredentialSource } from "../images/image-manager.ts";
+import type { ProbeCounts } from "../probes/counts.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
+import { takeDownPods } from "../pods/take-down.ts";
+import type { AgentMeters } from "../runtime/agent-meters.ts";
+import type { AgentView } from "../server/contract.ts";
+import type { NodeObjects } from "../sources/node-objects.ts";
+import type { VolumeManager } from "../volumes/contract.ts";
+import { openBase } from "./agent-base.ts";
+import { openParts } from "./agent-parts.ts";
+import { runParts } from "./agent-runs.ts";
 
 export interface AgentOptions {
   readonly config: AgentConfig;

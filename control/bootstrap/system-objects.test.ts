@@ -1,19 +1,19 @@
 import { rmSync } from "node:fs";
 import t from "tap";
-import { startControl } from "../test/harness/control.ts";
-import { openControl } from "./assemble.ts";
-import { until } from "../test/harness/until.ts";
-import { uninterrupted as call } from "../plugins/kit/call.ts";
-import { ApiClient } from "../plugins/kit/client/api-client.ts";
-import { systemClock } from "../plugins/kit/clock.ts";
-import { parseJoinToken } from "../plugins/kit/join-token.ts";
-import { resources } from "../plugins/kit/objects/resources.ts";
-import { noLog } from "../plugins/kit/log.ts";
-import type { KubeObject } from "../plugins/kit/objects/types.ts";
-import { httpFetch } from "../plugins/kit/platform/http-client.ts";
-import { readYaml } from "../plugins/kit/yaml.ts";
-import { systemUser } from "./auth/assemble.ts";
-import { createJoinToken } from "./auth/join/tokens.ts";
+import { startControl } from "../../test/harness/control.ts";
+import { openControl } from "../assemble/control-plane.ts";
+import { until } from "../../test/harness/until.ts";
+import { uninterrupted as call } from "../../plugins/kit/call.ts";
+import { ApiClient } from "../../plugins/kit/client/api-client.ts";
+import { systemClock } from "../../plugins/kit/clock.ts";
+import { parseJoinToken } from "../../plugins/kit/join-token.ts";
+import { resources } from "../../plugins/kit/objects/resources.ts";
+import { noLog } from "../../plugins/kit/log.ts";
+import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import { httpFetch } from "../../plugins/kit/platform/http-client.ts";
+import { readYaml } from "../../plugins/kit/yaml.ts";
+import { systemUser } from "../auth/assemble.ts";
+import { createJoinToken } from "../auth/join/tokens.ts";
 
 t.test("ensureSystemObjects() keeps the DNS address for the cluster's DNS", async (t) => {
   const control = await startControl();

@@ -1,11 +1,11 @@
 import t from "tap";
-import { uninterrupted as call } from "../plugins/kit/call.ts";
-import { ApiClient } from "../plugins/kit/client/api-client.ts";
-import { isFault } from "../plugins/kit/fault.ts";
-import { type ResourceRef, resources } from "../plugins/kit/objects/resources.ts";
-import type { KubeObject } from "../plugins/kit/objects/types.ts";
-import { startControl } from "../test/harness/control.ts";
-import { until } from "../test/harness/until.ts";
+import { uninterrupted as call } from "../../plugins/kit/call.ts";
+import { ApiClient } from "../../plugins/kit/client/api-client.ts";
+import { isFault } from "../../plugins/kit/fault.ts";
+import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
+import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import { startControl } from "../../test/harness/control.ts";
+import { until } from "../../test/harness/until.ts";
 
 /** Everything of these that a cluster has from its start, but the namespaces that cannot be deleted. */
 const kinds: readonly ResourceRef[] = [

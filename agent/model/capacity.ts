@@ -8,7 +8,7 @@ import {
   quantityOfMilli,
   quantityValue,
 } from "../../plugins/kit/quantity.ts";
-import type { MachineFacts } from "./machine.ts";
+import type { MachineFacts } from "../host/machine.ts";
 
 export type ResourceList = Record<string, string>;
 

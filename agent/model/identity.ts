@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import type { Container } from "../../plugins/kit/objects/types.ts";
-import type { AgentPod } from "../pods/agent-pod.ts";
-import { containerHash } from "../pods/container-hash.ts";
+import type { AgentPod } from "./agent-pod.ts";
+import { containerHash } from "./container-hash.ts";
 
 export const labels = {
   podName: "io.kubernetes.pod.name",

@@ -1,11 +1,11 @@
 // How long a runtime may take for each call, as kubelet bounds them: one that hangs must not hold a pod's worker for ever. Giving up is
 // what lets it be asked again, and a runtime that missed the end of a process finds it then.
 
-import type { Runtime } from "../cri/api/contract.ts";
-import { branch, type Call } from "../plugins/kit/call.ts";
-import type { Clock } from "../plugins/kit/clock.ts";
-import { Fault } from "../plugins/kit/fault.ts";
-import { wrapRuntime } from "./wrapped-runtime.ts";
+import type { Runtime } from "../../cri/api/contract.ts";
+import { branch, type Call } from "../../plugins/kit/call.ts";
+import type { Clock } from "../../plugins/kit/clock.ts";
+import { Fault } from "../../plugins/kit/fault.ts";
+import { wrapRuntime } from "./wrap-runtime.ts";
 
 /** What `runtimeRequestTimeout` says in the kubelet's configuration. */
 export const runtimeRequestSeconds = 120;

@@ -1,8 +1,8 @@
 import t from "tap";
-import type { Runtime } from "../cri/api/contract.ts";
-import { type Call, uninterrupted } from "../plugins/kit/call.ts";
-import { FakeClock } from "../plugins/kit/clock.ts";
-import { patientRuntime } from "./runtime-patience.ts";
+import type { Runtime } from "../../cri/api/contract.ts";
+import { type Call, uninterrupted } from "../../plugins/kit/call.ts";
+import { FakeClock } from "../../plugins/kit/clock.ts";
+import { patientRuntime } from "./with-timeouts.ts";
 
 /** A runtime that answers nothing, and remembers which calls were stopped. */
 function silentRuntime() {

@@ -2,19 +2,19 @@
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Runtime } from "../cri/api/contract.ts";
-import type { Call } from "../plugins/kit/call.ts";
-import { Fault } from "../plugins/kit/fault.ts";
-import type { AgentConfig } from "./config/agent-config.ts";
-import { kubeletConfiguration } from "./config/kubelet-configuration.ts";
-import type { ObservedPod } from "./pleg/observed.ts";
-import type { Pleg } from "./pleg/pleg.ts";
-import type { AgentPod } from "./pods/agent-pod.ts";
-import type { EventLog } from "./pods/event-log.ts";
-import type { PodWorkers } from "./pods/pod-workers.ts";
-import type { LatestAnswers } from "./probes/latest.ts";
-import type { AgentView, ContainerHandle } from "./server/contract.ts";
-import { apiTime } from "./status/times.ts";
+import type { Runtime } from "../../cri/api/contract.ts";
+import type { Call } from "../../plugins/kit/call.ts";
+import { Fault } from "../../plugins/kit/fault.ts";
+import type { AgentConfig } from "../config/agent-config.ts";
+import { kubeletConfiguration } from "../config/kubelet-configuration.ts";
+import type { ObservedPod } from "../model/observed.ts";
+import type { Pleg } from "../pleg/pleg.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
+import type { EventLog } from "../pods/event-log.ts";
+import type { PodWorkers } from "../pods/pod-workers.ts";
+import type { LatestAnswers } from "../probes/latest.ts";
+import type { AgentView, ContainerHandle } from "../server/contract.ts";
+import { apiTime } from "../model/times.ts";
 
 export interface AgentViewOptions {
   readonly config: AgentConfig;

@@ -1,8 +1,8 @@
 // What pods need to know of the node they run on. Getters, because addresses and allocatable resources change while the agent runs.
 
 import type { Resolver } from "../containers/dns.ts";
-import type { IdRange } from "../resources/user-namespaces.ts";
-import type { AgentPod } from "./agent-pod.ts";
+import type { IdRange } from "../model/id-range.ts";
+import type { AgentPod } from "../model/agent-pod.ts";
 
 export interface NodeFacts {
   readonly nodeName: string;

@@ -1,0 +1,3 @@
+// The result of a probe, as upstream counts it.
+
+export type ProbeVerdict = "success" | "failure" | "unknown";
