@@ -4,13 +4,13 @@ import { agentSettings, criSettings, joinSettings } from "./agent/assemble/setti
 import type { NodeAccess } from "./control/assemble/cli-commands.ts";
 import { execSettings, logsSettings, statusSettings } from "./control/assemble/cli-settings.ts";
 import { controlSettings } from "./control/assemble/settings.ts";
-import { within } from "./plugins/kit/call.ts";
-import { systemClock } from "./plugins/kit/clock.ts";
-import { type Command, type CommandContext, runCommandLine } from "./plugins/kit/command-line.ts";
-import { Fault } from "./plugins/kit/fault.ts";
-import { openInstance, tellReady, whenReady } from "./plugins/kit/instance.ts";
-import { logLevels } from "./plugins/kit/log.ts";
-import type { Setting, Settings } from "./plugins/kit/settings.ts";
+import { within } from "./plugins/kit/base/call.ts";
+import { systemClock } from "./plugins/kit/base/clock.ts";
+import { type Command, type CommandContext, runCommandLine } from "./plugins/kit/os/command-line.ts";
+import { Fault } from "./plugins/kit/base/fault.ts";
+import { openInstance, tellReady, whenReady } from "./plugins/kit/os/instance.ts";
+import { logLevels } from "./plugins/kit/base/log.ts";
+import type { Setting, Settings } from "./plugins/kit/base/settings.ts";
 
 const everywhere: Setting[] = [
   {
@@ -256,7 +256,7 @@ const commands: readonly Command[] = [
     settings: [],
     async run() {
       const [{ referenceText }, { settablePlugins }] = await Promise.all([
-        import("./plugins/kit/reference.ts"),
+        import("./plugins/kit/os/reference.ts"),
         import("./control/assemble/plugin-settings.ts"),
       ]);
       process.stdout.write(referenceText(commands, ["up", "server", "agent"], await settablePlugins()));
@@ -292,8 +292,8 @@ async function up(settings: Settings, { log, signal }: CommandContext): Promise<
     import("./control/assemble/plugin-settings.ts"),
     import("./agent/assemble/node.ts"),
     import("./agent/assemble/node-config.ts"),
-    import("./plugins/kit/net/claim.ts"),
-    import("./plugins/kit/platform/listen.ts"),
+    import("./plugins/kit/os/net/claim.ts"),
+    import("./plugins/kit/os/platform/listen.ts"),
   ]);
   const nodeName = config.nodeNameFrom(settings);
   const port = settings["https-port"];

@@ -4,7 +4,7 @@
 import { admissionPlugins } from "./admission/index.ts";
 import { daemons } from "./daemon/index.ts";
 import { filters } from "./filter/index.ts";
-import type { AnyPlugin } from "./kit/plugin.ts";
+import type { AnyPlugin } from "./kit/base/plugin.ts";
 import { hooks } from "./hook/index.ts";
 import { probes } from "./probe/index.ts";
 import { scores } from "./score/index.ts";

@@ -3,11 +3,11 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { Runtime } from "../../cri/api/contract.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { type Clock, systemClock } from "../../plugins/kit/clock.ts";
-import { EventRecorder } from "../../plugins/kit/events.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { projectFolder } from "../../plugins/kit/platform/project.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { type Clock, systemClock } from "../../plugins/kit/base/clock.ts";
+import { EventRecorder } from "../../plugins/kit/kube/events.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { projectFolder } from "../../plugins/kit/os/platform/project.ts";
 import type { AgentConfig } from "../config/agent-config.ts";
 import { rememberedAddresses } from "../node/addresses.ts";
 import { makeDirectories } from "../node/directories.ts";

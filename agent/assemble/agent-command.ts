@@ -1,11 +1,11 @@
 // `skiff agent`: a node alone.
 
-import { within } from "../../plugins/kit/call.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import type { CommandContext } from "../../plugins/kit/command-line.ts";
-import { openInstance, tellReady, whenReady } from "../../plugins/kit/instance.ts";
-import type { Settings } from "../../plugins/kit/settings.ts";
+import { within } from "../../plugins/kit/base/call.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import type { CommandContext } from "../../plugins/kit/os/command-line.ts";
+import { openInstance, tellReady, whenReady } from "../../plugins/kit/os/instance.ts";
+import type { Settings } from "../../plugins/kit/base/settings.ts";
 import { learnClusterNetwork } from "../join/cluster-network.ts";
 import { openMembership } from "./membership.ts";
 import { nodeNameFrom } from "./node-config.ts";

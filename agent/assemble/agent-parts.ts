@@ -1,22 +1,22 @@
 // The agent's parts, made and joined; nothing runs yet.
 
 import type { Runtime } from "../../cri/api/contract.ts";
-import { type Call, within } from "../../plugins/kit/call.ts";
-import { type ContainerExec, containerExecKind } from "../../plugins/kit/container-exec.ts";
-import { hookKind } from "../../plugins/kit/hook.ts";
-import { WatchingInformer } from "../../plugins/kit/informer.ts";
-import { nodeDriversKind } from "../../plugins/kit/node-drivers.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { Service } from "../../plugins/kit/objects/types.ts";
-import type { AnyPlugin } from "../../plugins/kit/plugin.ts";
-import { pluginSocketsKind } from "../../plugins/kit/plugin-sockets.ts";
-import { podObjectsKind } from "../../plugins/kit/pod-objects.ts";
-import { probeKind } from "../../plugins/kit/probe.ts";
-import { openPlugins } from "../../plugins/kit/registry.ts";
-import { volumeKind } from "../../plugins/kit/volume.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import { type ContainerExec, containerExecKind } from "../../plugins/kit/contracts/container-exec.ts";
+import { hookKind } from "../../plugins/kit/contracts/hook.ts";
+import { WatchingInformer } from "../../plugins/kit/kube/informer.ts";
+import { nodeDriversKind } from "../../plugins/kit/contracts/node-drivers.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { Service } from "../../plugins/kit/kube/objects/types.ts";
+import type { AnyPlugin } from "../../plugins/kit/base/plugin.ts";
+import { pluginSocketsKind } from "../../plugins/kit/contracts/plugin-sockets.ts";
+import { podObjectsKind } from "../../plugins/kit/contracts/pod-objects.ts";
+import { probeKind } from "../../plugins/kit/contracts/probe.ts";
+import { openPlugins } from "../../plugins/kit/base/registry.ts";
+import { volumeKind } from "../../plugins/kit/contracts/volume.ts";
 import { credentialProviders } from "../images/credential-provider.ts";
 import { ImageManager } from "../images/image-manager.ts";
-import { hasDefaultRoute } from "../../plugins/kit/net/own-addresses.ts";
+import { hasDefaultRoute } from "../../plugins/kit/os/net/own-addresses.ts";
 import { CsiNodeWriter } from "../node/csi-node.ts";
 import { nodeFacts } from "../node/facts.ts";
 import { NodeManager } from "../node/node-manager.ts";

@@ -1,10 +1,10 @@
 // Starts the agent's parts and keeps them running until it is stopped.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { daemonKind } from "../../plugins/kit/daemon.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Node } from "../../plugins/kit/objects/types.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { daemonKind } from "../../plugins/kit/contracts/daemon.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Node } from "../../plugins/kit/kube/objects/types.ts";
 import { watchClock } from "../node/clock-watch.ts";
 import { NodeLease } from "../node/lease.ts";
 import { watchOom } from "../node/oom-watch.ts";

@@ -3,8 +3,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Runtime } from "../../cri/api/contract.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import type { AgentConfig } from "../config/agent-config.ts";
 import { kubeletConfiguration } from "../config/kubelet-configuration.ts";
 import type { ObservedPod } from "../model/observed.ts";

@@ -2,13 +2,13 @@
 // how they are joined and how they run is in `assemble/agent-*.ts`.
 
 import type { Runtime } from "../../cri/api/contract.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Fetch } from "../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import type { Node } from "../../plugins/kit/objects/types.ts";
-import type { AnyPlugin } from "../../plugins/kit/plugin.ts";
-import type { OpenedPlugins } from "../../plugins/kit/registry.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Fetch } from "../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import type { Node } from "../../plugins/kit/kube/objects/types.ts";
+import type { AnyPlugin } from "../../plugins/kit/base/plugin.ts";
+import type { OpenedPlugins } from "../../plugins/kit/base/registry.ts";
 import { agentView } from "./agent-view.ts";
 import type { AgentConfig } from "../config/agent-config.ts";
 import type { CredentialSource } from "../images/image-manager.ts";

@@ -1,7 +1,7 @@
 // `skiff check`: the doctor with this box's facts and settings.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Settings } from "../../plugins/kit/settings.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Settings } from "../../plugins/kit/base/settings.ts";
 import { checkBox, findingLines } from "../check/check.ts";
 import { hostFacts } from "../check/host-facts.ts";
 import { daemonOf } from "./runtime-daemon.ts";

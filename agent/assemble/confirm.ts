@@ -2,7 +2,7 @@
 
 import process from "node:process";
 import { createInterface } from "node:readline/promises";
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 
 /** Undefined when there is no terminal to ask on. */
 export async function confirm(question: string, call: Call): Promise<boolean | undefined> {

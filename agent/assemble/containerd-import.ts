@@ -2,9 +2,9 @@
 
 import { createReadStream } from "node:fs";
 import { decompress } from "../../cri/native/images/decompress.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import { run } from "../../plugins/kit/platform/process.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { run } from "../../plugins/kit/os/platform/process.ts";
 
 const importTimeoutMs = 600_000;
 

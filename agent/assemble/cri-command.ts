@@ -3,11 +3,11 @@
 import { readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { serveRuntime } from "../../cri/serve/serve.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import type { Settings } from "../../plugins/kit/settings.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import type { Settings } from "../../plugins/kit/base/settings.ts";
 import { ImageFolder } from "../images/image-folder.ts";
 import { instancePaths } from "./paths.ts";
 import { openLocalRuntime } from "./runtime.ts";

@@ -2,8 +2,8 @@
 
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { projectFolder } from "../../plugins/kit/platform/project.ts";
-import type { Settings } from "../../plugins/kit/settings.ts";
+import { projectFolder } from "../../plugins/kit/os/platform/project.ts";
+import type { Settings } from "../../plugins/kit/base/settings.ts";
 
 /** Gives the exit code. */
 export function installCommand(mode: string | undefined, settings: Settings): number {

@@ -2,8 +2,8 @@
 // and what was not.
 
 import type { Runtime } from "../../cri/api/contract.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { VolumePlugin } from "../../plugins/kit/volume.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { VolumePlugin } from "../../plugins/kit/contracts/volume.ts";
 import type { NodeResources } from "../resources/contract.ts";
 import type { Recorder } from "../model/recorder.ts";
 import { wrapRuntime } from "../runtime/wrap-runtime.ts";

@@ -3,16 +3,16 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import type { Settings } from "../../plugins/kit/settings.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import type { Settings } from "../../plugins/kit/base/settings.ts";
 import { joinByBootstrap } from "../join/bootstrap-kubeconfig.ts";
 import { joinByKubeconfig } from "../join/by-kubeconfig.ts";
 import { joinCluster, type Joined } from "../join/join.ts";
 import type { ServingNames } from "../join/serving-certificate.ts";
-import { nodeAddresses } from "../../plugins/kit/net/own-addresses.ts";
+import { nodeAddresses } from "../../plugins/kit/os/net/own-addresses.ts";
 import type { NodeOptions } from "./node.ts";
 
 export interface Membership {

@@ -10,10 +10,10 @@ import { openKernel } from "../../cni/net/kernel.ts";
 import { runProgram } from "../../cni/skel/run-program.ts";
 import type { Runtime } from "../../cri/api/contract.ts";
 import { StatusRequest } from "../../cri/api/gen/runtime.js";
-import { within } from "../../plugins/kit/call.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { isBundled, projectFolder } from "../../plugins/kit/platform/project.ts";
-import { selfCommand } from "../../plugins/kit/platform/runtime.ts";
+import { within } from "../../plugins/kit/base/call.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { isBundled, projectFolder } from "../../plugins/kit/os/platform/project.ts";
+import { selfCommand } from "../../plugins/kit/os/platform/runtime.ts";
 import type { InstancePaths } from "./paths.ts";
 
 export interface NetworkPrograms {

@@ -1,20 +1,20 @@
 // The node's network services: what daemons are told of the node, and the daemons themselves.
 
 import { type RemovableNetwork, removeNetwork } from "../../cni/invoke/remove-network.ts";
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import { networkDaemons } from "../../plugins/builtins.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Daemon } from "../../plugins/kit/daemon.ts";
-import { EventRecorder } from "../../plugins/kit/events.ts";
-import type { Fetch } from "../../plugins/kit/fetch.ts";
-import { hookKind, type PodHook } from "../../plugins/kit/hook.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { networkProblems } from "../../plugins/kit/net/preflight.ts";
-import { daemonReading, type NodeDaemon } from "../../plugins/kit/node-daemon.ts";
-import type { ResourceRef } from "../../plugins/kit/objects/resources.ts";
-import { nodeContextKind, openNodeContext } from "../../plugins/kit/node-context.ts";
-import type { AnyPlugin } from "../../plugins/kit/plugin.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Daemon } from "../../plugins/kit/contracts/daemon.ts";
+import { EventRecorder } from "../../plugins/kit/kube/events.ts";
+import type { Fetch } from "../../plugins/kit/base/fetch.ts";
+import { hookKind, type PodHook } from "../../plugins/kit/contracts/hook.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { networkProblems } from "../../plugins/kit/os/net/preflight.ts";
+import { daemonReading, type NodeDaemon } from "../../plugins/kit/kube/node-daemon.ts";
+import type { ResourceRef } from "../../plugins/kit/kube/objects/resources.ts";
+import { nodeContextKind, openNodeContext } from "../../plugins/kit/contracts/node-context.ts";
+import type { AnyPlugin } from "../../plugins/kit/base/plugin.ts";
 import { nodeSubject } from "../model/recorder.ts";
 
 export interface NetworkServices {

@@ -2,11 +2,11 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import { httpFetch } from "../../plugins/kit/platform/http-client.ts";
-import type { Settings } from "../../plugins/kit/settings.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import { httpFetch } from "../../plugins/kit/os/platform/http-client.ts";
+import type { Settings } from "../../plugins/kit/base/settings.ts";
 import { NodeCredentials } from "../join/credentials.ts";
 import { failoverFetch } from "../join/failover.ts";
 import { nodeNameFrom } from "./node-config.ts";

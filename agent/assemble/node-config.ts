@@ -2,11 +2,11 @@
 // agent's own defaults fill the rest.
 
 import { hostname } from "node:os";
-import { Fault } from "../../plugins/kit/fault.ts";
-import { hostCidr } from "../../plugins/kit/net/address.ts";
-import { clusterNetworkFrom } from "../../plugins/kit/net/cluster-network.ts";
-import type { Taint } from "../../plugins/kit/objects/types.ts";
-import type { Settings } from "../../plugins/kit/settings.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { hostCidr } from "../../plugins/kit/os/net/address.ts";
+import { clusterNetworkFrom } from "../../plugins/kit/kube/cluster-network.ts";
+import type { Taint } from "../../plugins/kit/kube/objects/types.ts";
+import type { Settings } from "../../plugins/kit/base/settings.ts";
 import type { AgentConfig } from "../config/agent-config.ts";
 
 export function nodeConfigFrom(settings: Settings): Partial<AgentConfig> & Pick<AgentConfig, "dataDir"> {

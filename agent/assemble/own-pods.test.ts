@@ -9,7 +9,7 @@ import {
   RunPodSandboxRequest,
 } from "../../cri/api/gen/runtime.js";
 import { openFake } from "../../cri/fake/open.ts";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
 import { endContainers, ownSandboxes } from "./own-pods.ts";
 
 t.test("endContainers() ends what runs in our own pods, and nothing of another master of the runtime", async (t) => {

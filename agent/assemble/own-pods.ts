@@ -9,7 +9,7 @@ import {
   type PodSandbox,
 } from "../../cri/api/gen/runtime.js";
 import type { Runtime } from "../../cri/api/contract.ts";
-import { type Call, within } from "../../plugins/kit/call.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
 
 export async function ownSandboxes(
   runtime: Pick<Runtime, "runtime">,

@@ -1,7 +1,7 @@
 // What the daemon of a chosen runtime says of its version, for the doctor.
 
-import { type Call, within } from "../../plugins/kit/call.ts";
-import { httpFetch } from "../../plugins/kit/platform/http-client.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import { httpFetch } from "../../plugins/kit/os/platform/http-client.ts";
 import type { DaemonFact } from "../check/finding.ts";
 import { containerdSocket, findRuntime } from "./runtime.ts";
 

@@ -2,10 +2,10 @@
 
 import { rmSync } from "node:fs";
 import { hostname } from "node:os";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { removePagePort, writePagePort } from "../../plugins/kit/platform/page-port.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { removePagePort, writePagePort } from "../../plugins/kit/os/platform/page-port.ts";
 import { onAddressChange } from "../node/addresses.ts";
 import type { AgentView } from "../server/contract.ts";
 import type { MoreRoutes } from "../server/routes.ts";

@@ -1,6 +1,6 @@
 // What a node can be told on the command line or in the config file.
 
-import { portProblem as port, type Setting } from "../../plugins/kit/settings.ts";
+import { portProblem as port, type Setting } from "../../plugins/kit/base/settings.ts";
 import { tuningSettings } from "../config/agent-settings.ts";
 
 export const agentSettings: Setting[] = [

@@ -2,12 +2,12 @@
 
 import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { Cgroups } from "../../plugins/kit/platform/cgroups.ts";
-import { statsKind } from "../../plugins/kit/stats-source.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { Cgroups } from "../../plugins/kit/os/platform/cgroups.ts";
+import { statsKind } from "../../plugins/kit/contracts/stats-source.ts";
 import type { Agent } from "./agent.ts";
-import { nodeAddresses } from "../../plugins/kit/net/own-addresses.ts";
+import { nodeAddresses } from "../../plugins/kit/os/net/own-addresses.ts";
 import { machineFacts } from "../host/machine.ts";
 import type { CertificateRenewals } from "../stats/agent-metrics.ts";
 import { coreCounts } from "../stats/cadvisor/topology.ts";

@@ -3,12 +3,12 @@
 import { existsSync, lstatSync, readdirSync, readlinkSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { forgetAppArmor } from "../../cri/native/containers/app-armor.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { claimDataDir } from "../../plugins/kit/platform/data-dir.ts";
-import { run } from "../../plugins/kit/platform/process.ts";
-import { removeTree } from "../../plugins/kit/safe-files/remove-tree.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { claimDataDir } from "../../plugins/kit/os/platform/data-dir.ts";
+import { run } from "../../plugins/kit/os/platform/process.ts";
+import { removeTree } from "../../plugins/kit/os/safe-files/remove-tree.ts";
 import { openCgroupFiles } from "../resources/cgroup-files.ts";
 import { confirm } from "./confirm.ts";
 import { instancePaths } from "./paths.ts";

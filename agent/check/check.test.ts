@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import t, { type Test } from "tap";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
 import { checkCommand } from "../assemble/check-command.ts";
 import { checkBox, findingLines } from "./check.ts";
 import type { CheckFacts } from "./finding.ts";

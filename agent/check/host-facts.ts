@@ -3,10 +3,10 @@
 import { existsSync, statSync } from "node:fs";
 import { open, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Call } from "../../plugins/kit/call.ts";
-import { networkProblems } from "../../plugins/kit/net/preflight.ts";
-import { run } from "../../plugins/kit/platform/process.ts";
-import { projectFolder } from "../../plugins/kit/platform/project.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { networkProblems } from "../../plugins/kit/os/net/preflight.ts";
+import { run } from "../../plugins/kit/os/platform/process.ts";
+import { projectFolder } from "../../plugins/kit/os/platform/project.ts";
 import { fileSystem } from "../host/machine.ts";
 import type { CheckFacts } from "./finding.ts";
 

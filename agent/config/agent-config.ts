@@ -1,9 +1,9 @@
 // The agent's configuration, complete and checked: nobody behind it checks or defaults again.
 
 import { hostname } from "node:os";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Taint } from "../../plugins/kit/objects/types.ts";
-import { parseQuantity, quantityValue } from "../../plugins/kit/quantity.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Taint } from "../../plugins/kit/kube/objects/types.ts";
+import { parseQuantity, quantityValue } from "../../plugins/kit/kube/quantity.ts";
 import { defaultThresholds, type Threshold } from "./eviction-thresholds.ts";
 
 export interface AgentConfig {

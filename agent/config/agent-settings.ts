@@ -1,9 +1,9 @@
 // Settings that tune the agent beyond what every command knows, and how they become parts of an AgentConfig. Names are kubelet's.
 
 import { join } from "node:path";
-import { Fault } from "../../plugins/kit/fault.ts";
-import { parseQuantity, quantityValue } from "../../plugins/kit/quantity.ts";
-import type { Setting, Settings } from "../../plugins/kit/settings.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { parseQuantity, quantityValue } from "../../plugins/kit/kube/quantity.ts";
+import type { Setting, Settings } from "../../plugins/kit/base/settings.ts";
 import { durationOf, evictionThresholds } from "./eviction-thresholds.ts";
 import { type AgentConfig, agentConfig, type ShutdownGroup } from "./agent-config.ts";
 

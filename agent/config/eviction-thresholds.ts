@@ -1,8 +1,8 @@
 // Eviction thresholds as kubelet's flags write them: `memory.available<300Mi,nodefs.available<15%`, soft ones with a grace period each, and
 // how much more than that must be freed before a threshold that was crossed counts as resolved.
 
-import { Fault } from "../../plugins/kit/fault.ts";
-import { parseQuantity, quantityValue } from "../../plugins/kit/quantity.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { parseQuantity, quantityValue } from "../../plugins/kit/kube/quantity.ts";
 
 const evictionSignals = [
   "memory.available",

@@ -1,10 +1,10 @@
 // A container as the runtime takes it, once environment, mounts and image are known. Pure.
 
 import { ContainerConfig, type Device, type Mount, Signal } from "../../cri/api/gen/runtime.js";
-import type { Container } from "../../plugins/kit/objects/types.ts";
+import type { Container } from "../../plugins/kit/kube/objects/types.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 import type { IdRange } from "../model/id-range.ts";
-import { expand } from "../../plugins/kit/objects/expansion.ts";
+import { expand } from "../../plugins/kit/kube/objects/expansion.ts";
 import { annotations, containerAnnotations, containerLabels, containerLogPath } from "../model/identity.ts";
 import { comparableResources, containerResources, type ResourceFacts } from "./resources.ts";
 import { containerSecurity, type SecurityFacts, userNamespaceOf } from "./security.ts";

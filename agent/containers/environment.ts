@@ -1,11 +1,11 @@
 // The environment of a container: envFrom, then env with expansion and references, then service variables that nothing overrode.
 
 import type { AgentPod } from "../model/agent-pod.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import type { ConfigMap, Container, Secret, Service } from "../../plugins/kit/objects/types.ts";
-import { type DownwardFacts, fieldValue, resourceValue } from "../../plugins/kit/objects/downward.ts";
-import { expand } from "../../plugins/kit/objects/expansion.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
+import type { ConfigMap, Container, Secret, Service } from "../../plugins/kit/kube/objects/types.ts";
+import { type DownwardFacts, fieldValue, resourceValue } from "../../plugins/kit/kube/objects/downward.ts";
+import { expand } from "../../plugins/kit/kube/objects/expansion.ts";
 import { serviceEnv } from "./service-env.ts";
 
 /** Objects a pod refers to; each answers Fault `not-found` where there is none. */

@@ -1,6 +1,6 @@
 // The names a pod answers to: its host name and, with a subdomain, its domain.
 
-import { Fault } from "../../plugins/kit/fault.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 
 const longest = 63;

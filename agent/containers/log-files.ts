@@ -4,10 +4,10 @@
 import { mkdirSync } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import { Folder } from "../../plugins/kit/safe-files/folder.ts";
-import { openBeneath } from "../../plugins/kit/safe-files/open-beneath.ts";
-import { openRegularBeneath, openRegularFile } from "../../plugins/kit/safe-files/regular-file.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
+import { Folder } from "../../plugins/kit/os/safe-files/folder.ts";
+import { openBeneath } from "../../plugins/kit/os/safe-files/open-beneath.ts";
+import { openRegularBeneath, openRegularFile } from "../../plugins/kit/os/safe-files/regular-file.ts";
 
 /** `<logs>`, and the container's directory below it. */
 function placeOf(logPath: string): { root: string; directory: string } {

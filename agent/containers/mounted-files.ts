@@ -4,8 +4,8 @@
 import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { withFolder } from "../../plugins/kit/safe-files/folder.ts";
-import { writeInPlace } from "../../plugins/kit/safe-files/write-in-place.ts";
+import { withFolder } from "../../plugins/kit/os/safe-files/folder.ts";
+import { writeInPlace } from "../../plugins/kit/os/safe-files/write-in-place.ts";
 
 /** Written in place, because running containers have the file mounted. */
 export async function writeHostsFile(path: string, text: string): Promise<void> {

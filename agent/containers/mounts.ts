@@ -1,12 +1,12 @@
 // The mounts of a container: its volumes, the hosts file and the termination message file.
 
 import { Mount, MountPropagation } from "../../cri/api/gen/runtime.js";
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Container, VolumeMount } from "../../plugins/kit/objects/types.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Container, VolumeMount } from "../../plugins/kit/kube/objects/types.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 import type { MountedVolume, SubPathRequest } from "../model/mounted-volume.ts";
-import { expand } from "../../plugins/kit/objects/expansion.ts";
+import { expand } from "../../plugins/kit/kube/objects/expansion.ts";
 import { isRecursiveReadOnly } from "./recursive-read-only.ts";
 
 const propagations: Record<string, MountPropagation> = {

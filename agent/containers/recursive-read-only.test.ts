@@ -1,5 +1,5 @@
 import t from "tap";
-import type { VolumeMount } from "../../plugins/kit/objects/types.ts";
+import type { VolumeMount } from "../../plugins/kit/kube/objects/types.ts";
 import { isRecursiveReadOnly } from "./recursive-read-only.ts";
 
 const rows: { name: string; mount: Partial<VolumeMount>; isSupported?: boolean; expect: boolean | RegExp }[] = [

@@ -1,7 +1,7 @@
 // Whether what is mounted below a read-only volume is read-only, too: by what the mount asks for and what the runtime can do. Pure.
 
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { VolumeMount } from "../../plugins/kit/objects/types.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { VolumeMount } from "../../plugins/kit/kube/objects/types.ts";
 
 /** Fault `invalid` where it is asked for and cannot be had, in upstream's words. */
 export function isRecursiveReadOnly(mount: VolumeMount, isSupported: boolean): boolean {

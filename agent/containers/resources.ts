@@ -2,8 +2,8 @@
 
 import type { LinuxContainerResources } from "../../cri/api/gen/runtime.js";
 import { LinuxContainerResources as Resources } from "../../cri/api/gen/runtime.js";
-import type { Container } from "../../plugins/kit/objects/types.ts";
-import { parseQuantity, quantityMilli, quantityValue } from "../../plugins/kit/quantity.ts";
+import type { Container } from "../../plugins/kit/kube/objects/types.ts";
+import { parseQuantity, quantityMilli, quantityValue } from "../../plugins/kit/kube/quantity.ts";
 import type { ObservedResources } from "../model/observed.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 import { qosClassOf } from "../model/qos.ts";

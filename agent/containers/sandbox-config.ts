@@ -2,7 +2,7 @@
 
 import { PodSandboxConfig, type PortMapping, Protocol } from "../../cri/api/gen/runtime.js";
 import { LinuxContainerResources } from "../../cri/api/gen/runtime.js";
-import { parseQuantity, quantityMilli, quantityValue } from "../../plugins/kit/quantity.ts";
+import { parseQuantity, quantityMilli, quantityValue } from "../../plugins/kit/kube/quantity.ts";
 import { type AgentPod, isSidecar } from "../model/agent-pod.ts";
 import { type DnsFacts, dnsConfigOf } from "./dns.ts";
 import { kernelHostname } from "./hostname.ts";

@@ -10,8 +10,8 @@ import {
   SupplementalGroupsPolicy,
   type UserNamespace,
 } from "../../cri/api/gen/runtime.js";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Container } from "../../plugins/kit/objects/types.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Container } from "../../plugins/kit/kube/objects/types.ts";
 import type { IdRange } from "../model/id-range.ts";
 import { type AgentPod, podFormat } from "../model/agent-pod.ts";
 

@@ -1,6 +1,6 @@
 // Variables that tell a container of the services in its namespace, in both forms that upstream writes.
 
-import type { Service } from "../../plugins/kit/objects/types.ts";
+import type { Service } from "../../plugins/kit/kube/objects/types.ts";
 
 /** Services of the pod's namespace when links are enabled, and the API server's own service always. */
 export function serviceEnv(

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import t from "tap";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
 import { delayFile, dropDelay, raiseDelay } from "./logind-delay.ts";
 
 /** A logind that reads the file when it is told to. */

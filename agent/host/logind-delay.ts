@@ -2,10 +2,10 @@
 
 import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type Call, within } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { SystemdManager } from "../../plugins/kit/systemd/manager.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { SystemdManager } from "../../plugins/kit/os/systemd/manager.ts";
 import type { Logind } from "./logind.ts";
 
 const folder = "/etc/systemd/logind.conf.d";

@@ -1,13 +1,13 @@
 // logind over D-Bus: it tells that the machine is about to go down, and waits for those who hold a lock, for as long as its settings allow.
 
 import { existsSync } from "node:fs";
-import { type Call, within } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { DbusConnection } from "../../plugins/kit/dbus/connection.ts";
-import { callForDescriptor, type HeldFile } from "../../plugins/kit/dbus/descriptor-call.ts";
-import { Variant } from "../../plugins/kit/dbus/values.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import { systemBusPath } from "../../plugins/kit/systemd/manager.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { DbusConnection } from "../../plugins/kit/os/dbus/connection.ts";
+import { callForDescriptor, type HeldFile } from "../../plugins/kit/os/dbus/descriptor-call.ts";
+import { Variant } from "../../plugins/kit/os/dbus/values.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { systemBusPath } from "../../plugins/kit/os/systemd/manager.ts";
 
 export interface Logind {
   /** How long the machine waits for locks at most. */

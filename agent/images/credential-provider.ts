@@ -3,14 +3,14 @@
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { runChecked } from "../../plugins/kit/platform/process.ts";
-import { requireTrustedFile } from "../../plugins/kit/platform/trusted-file.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { runChecked } from "../../plugins/kit/os/platform/process.ts";
+import { requireTrustedFile } from "../../plugins/kit/os/platform/trusted-file.ts";
 import { durationOf } from "../config/eviction-thresholds.ts";
-import { readYaml } from "../../plugins/kit/yaml.ts";
+import { readYaml } from "../../plugins/kit/base/yaml.ts";
 import { type Credential, entriesOf, fits, matching } from "./credentials.ts";
 import type { CredentialSource } from "./image-manager.ts";
 import type { ImageReference } from "../model/image-reference.ts";

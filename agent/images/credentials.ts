@@ -1,6 +1,6 @@
 // Registry credentials: read from pull secrets, matched to an image, the most specific first.
 
-import type { Secret } from "../../plugins/kit/objects/types.ts";
+import type { Secret } from "../../plugins/kit/kube/objects/types.ts";
 import type { ImageReference } from "../model/image-reference.ts";
 
 export interface Credential {

@@ -3,10 +3,10 @@
 
 import { existsSync, type FSWatcher, mkdirSync, readdirSync, readFileSync, statSync, watch } from "node:fs";
 import { join } from "node:path";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { writeFileAtomic } from "../../plugins/kit/platform/files.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { writeFileAtomic } from "../../plugins/kit/os/platform/files.ts";
 
 export interface ImageFolderOptions {
   readonly folder: string;

@@ -2,10 +2,10 @@
 
 import type { ImageService } from "../../cri/api/contract.ts";
 import { type Image, ImageFsInfoRequest, ImageSpec, ListImagesRequest } from "../../cri/api/gen/runtime.js";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import type { ImageGcConfig } from "../config/agent-config.ts";
 import { fileSystem } from "../host/machine.ts";
 import type { EventSubject, Recorder } from "../model/recorder.ts";

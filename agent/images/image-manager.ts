@@ -11,11 +11,11 @@ import {
   type PodSandboxConfig,
   PullImageRequest,
 } from "../../cri/api/gen/runtime.js";
-import { type Call, uninterrupted } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import type { Container, Secret } from "../../plugins/kit/objects/types.ts";
+import { type Call, uninterrupted } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import type { Container, Secret } from "../../plugins/kit/kube/objects/types.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 import { BackOff, formatDuration } from "../model/back-off.ts";
 import { about, type Recorder } from "../model/recorder.ts";

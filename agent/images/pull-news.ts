@@ -1,7 +1,7 @@
 // How far slow pulls have come, for the log and for events: what was said by nobody would look like a node that hangs.
 
 import type { PullProgress } from "../../cri/api/pull-board.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
 import { parseImage } from "../model/image-reference.ts";
 
 /** When something is told that goes on: after a first while, then ever more seldom. */

@@ -1,7 +1,7 @@
 // What a pod brings along to pull its images with.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Secret } from "../../plugins/kit/objects/types.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Secret } from "../../plugins/kit/kube/objects/types.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 import type { Recorder } from "../model/recorder.ts";
 import type { NodeObjects } from "../sources/node-objects.ts";

@@ -3,14 +3,14 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type Call, within } from "../../plugins/kit/call.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { type Kubeconfig, loadKubeconfig } from "../../plugins/kit/client/kubeconfig.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { writeFileAtomic } from "../../plugins/kit/platform/files.ts";
-import { writeYaml } from "../../plugins/kit/yaml.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { type Kubeconfig, loadKubeconfig } from "../../plugins/kit/kube/client/kubeconfig.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { writeFileAtomic } from "../../plugins/kit/os/platform/files.ts";
+import { writeYaml } from "../../plugins/kit/base/yaml.ts";
 import { NodeCredentials, type Pair } from "./credentials.ts";
 import { type Joined, joinedNode } from "./join.ts";
 import { requestCertificate } from "./signing.ts";

@@ -2,13 +2,13 @@
 // is asked to sign a certificate for.
 
 import { join } from "node:path";
-import type { Call } from "../../plugins/kit/call.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { loadKubeconfig } from "../../plugins/kit/client/kubeconfig.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Fetch } from "../../plugins/kit/fetch.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import type { NodeDaemon } from "../../plugins/kit/node-daemon.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { loadKubeconfig } from "../../plugins/kit/kube/client/kubeconfig.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Fetch } from "../../plugins/kit/base/fetch.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import type { NodeDaemon } from "../../plugins/kit/kube/node-daemon.ts";
 import { NodeCredentials, type Pair } from "./credentials.ts";
 import { daemonIdentities } from "./daemon-identity.ts";
 import { ServingCertificate, type ServingNames } from "./serving-certificate.ts";

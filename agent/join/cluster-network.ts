@@ -3,10 +3,10 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Call, within } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
 import {
   type ClusterNetwork,
   clusterNetworkFlags,
@@ -15,11 +15,11 @@ import {
   flagValue,
   networkData,
   networkFromData,
-} from "../../plugins/kit/net/cluster-network.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import { writeFileAtomic } from "../../plugins/kit/platform/files.ts";
-import type { Settings } from "../../plugins/kit/settings.ts";
+} from "../../plugins/kit/kube/cluster-network.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
+import { writeFileAtomic } from "../../plugins/kit/os/platform/files.ts";
+import type { Settings } from "../../plugins/kit/base/settings.ts";
 
 export interface LearnOptions {
   readonly settings: Settings;

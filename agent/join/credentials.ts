@@ -2,10 +2,10 @@
 
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { NodeDaemon } from "../../plugins/kit/node-daemon.ts";
-import { writeFileAtomic } from "../../plugins/kit/platform/files.ts";
-import { createKeyPair, parseCertificate } from "../../plugins/kit/x509.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { NodeDaemon } from "../../plugins/kit/kube/node-daemon.ts";
+import { writeFileAtomic } from "../../plugins/kit/os/platform/files.ts";
+import { createKeyPair, parseCertificate } from "../../plugins/kit/os/x509.ts";
 
 export interface Pair {
   readonly cert: string;

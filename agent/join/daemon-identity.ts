@@ -1,20 +1,20 @@
 // The client certificate of one network daemon of this node: asked for with the node's own, kept on disk, and renewed before it ends.
 // API servers that know no such identities are asked with the node's own.
 
-import { type Call, within } from "../../plugins/kit/call.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import type { Fetch } from "../../plugins/kit/fetch.ts";
-import type { Log } from "../../plugins/kit/log.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import type { Fetch } from "../../plugins/kit/base/fetch.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
 import {
   daemonGroup,
   daemonUser,
   type NodeDaemon,
   nodeDaemonSigner,
   nodeDaemons,
-} from "../../plugins/kit/node-daemon.ts";
-import { type HttpFetch, httpFetch } from "../../plugins/kit/platform/http-client.ts";
+} from "../../plugins/kit/kube/node-daemon.ts";
+import { type HttpFetch, httpFetch } from "../../plugins/kit/os/platform/http-client.ts";
 import type { NodeCredentials, Pair } from "./credentials.ts";
 import { failoverFetch } from "./failover.ts";
 import { requestCertificate } from "./signing.ts";

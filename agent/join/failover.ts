@@ -1,6 +1,6 @@
 // One fetch over several servers: the one that answered last is asked first; when it cannot be reached, the next ones are.
 
-import type { Fetch } from "../../plugins/kit/fetch.ts";
+import type { Fetch } from "../../plugins/kit/base/fetch.ts";
 
 /**
  * A request made from another follows its signal only while that other one is alive, and nobody else keeps it: so each answer's

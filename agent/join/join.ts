@@ -2,17 +2,17 @@
 // A node that joined before needs neither token nor network to start again.
 
 import { join } from "node:path";
-import type { Call } from "../../plugins/kit/call.ts";
-import { within } from "../../plugins/kit/call.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import type { Fetch } from "../../plugins/kit/fetch.ts";
-import { bearerOf, caCertificatePath, certificateHash, parseJoinToken } from "../../plugins/kit/join-token.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import type { NodeDaemon } from "../../plugins/kit/node-daemon.ts";
-import { type HttpFetch, httpFetch } from "../../plugins/kit/platform/http-client.ts";
-import { parseCertificate } from "../../plugins/kit/x509.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { within } from "../../plugins/kit/base/call.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
+import type { Fetch } from "../../plugins/kit/base/fetch.ts";
+import { bearerOf, caCertificatePath, certificateHash, parseJoinToken } from "../../plugins/kit/kube/join-token.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import type { NodeDaemon } from "../../plugins/kit/kube/node-daemon.ts";
+import { type HttpFetch, httpFetch } from "../../plugins/kit/os/platform/http-client.ts";
+import { parseCertificate } from "../../plugins/kit/os/x509.ts";
 import { NodeCredentials, type Pair } from "./credentials.ts";
 import { type DaemonIdentities, daemonIdentities } from "./daemon-identity.ts";
 import { failoverFetch } from "./failover.ts";

@@ -1,8 +1,8 @@
 import { PassThrough } from "node:stream";
 import t from "tap";
-import { FakeClock } from "../../plugins/kit/clock.ts";
-import { noLog } from "../../plugins/kit/log.ts";
-import type { HttpFetch } from "../../plugins/kit/platform/http-client.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
+import type { HttpFetch } from "../../plugins/kit/os/platform/http-client.ts";
 import { keepNodeLine } from "./node-line.ts";
 
 t.test("keepNodeLine() hangs up and comes back when the node loses the address that the line began at", async (t) => {

@@ -3,11 +3,11 @@
 import net from "node:net";
 import { networkInterfaces } from "node:os";
 import type { Duplex } from "node:stream";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import { joinStreams } from "../../plugins/kit/join-streams.ts";
-import type { Log } from "../../plugins/kit/log.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { joinStreams } from "../../plugins/kit/base/join-streams.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
 import {
   failedMessage,
   lineSplitter,
@@ -16,8 +16,8 @@ import {
   nodeLineProtocol,
   nodeLineSilenceMs,
   parseMessage,
-} from "../../plugins/kit/node-line.ts";
-import type { HttpFetch } from "../../plugins/kit/platform/http-client.ts";
+} from "../../plugins/kit/kube/node-line.ts";
+import type { HttpFetch } from "../../plugins/kit/os/platform/http-client.ts";
 
 export interface NodeLineOptions {
   readonly server: string;

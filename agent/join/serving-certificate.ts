@@ -1,12 +1,12 @@
 // What the kubelet's API is served with: a stopgap that nobody trusts until the cluster has signed a certificate, which is renewed before it
 // ends and when the node's addresses change.
 
-import { type Call, within } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import { formatAddress, parseAddress } from "../../plugins/kit/net/address.ts";
-import { createAuthority, parseCertificate } from "../../plugins/kit/x509.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import { formatAddress, parseAddress } from "../../plugins/kit/os/net/address.ts";
+import { createAuthority, parseCertificate } from "../../plugins/kit/os/x509.ts";
 import type { NodeCredentials, Pair } from "./credentials.ts";
 import { requestCertificate } from "./signing.ts";
 

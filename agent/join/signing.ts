@@ -1,12 +1,12 @@
 // Asks the cluster to sign a certificate: a signing request, and waiting for its answer on a watch.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { nodeDaemonSigner } from "../../plugins/kit/node-daemon.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { ObjectMeta } from "../../plugins/kit/objects/types.ts";
-import { createKeyPair, createSigningRequest } from "../../plugins/kit/x509.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { nodeDaemonSigner } from "../../plugins/kit/kube/node-daemon.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { ObjectMeta } from "../../plugins/kit/kube/objects/types.ts";
+import { createKeyPair, createSigningRequest } from "../../plugins/kit/os/x509.ts";
 import type { Pair } from "./credentials.ts";
 
 export interface CertificateSpec {

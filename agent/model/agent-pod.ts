@@ -1,6 +1,6 @@
 // AgentPod is a pod as the agent keeps it: identity and spec are always there, checked once where pods enter the agent.
 
-import type { Container, ObjectMeta, Pod, PodSpec } from "../../plugins/kit/objects/types.ts";
+import type { Container, ObjectMeta, Pod, PodSpec } from "../../plugins/kit/kube/objects/types.ts";
 
 export type AgentPod = Omit<Pod, "metadata" | "spec"> & {
   metadata: ObjectMeta & { name: string; namespace: string; uid: string };

@@ -7,7 +7,7 @@ import {
   quantityOf,
   quantityOfMilli,
   quantityValue,
-} from "../../plugins/kit/quantity.ts";
+} from "../../plugins/kit/kube/quantity.ts";
 import type { MachineFacts } from "../host/machine.ts";
 
 export type ResourceList = Record<string, string>;

@@ -2,7 +2,7 @@
 // only fields that can change in a way that needs a restart; resources are resized in place.
 
 import { createHash } from "node:crypto";
-import type { Container } from "../../plugins/kit/objects/types.ts";
+import type { Container } from "../../plugins/kit/kube/objects/types.ts";
 
 export function containerHash(container: Container): string {
   const text = JSON.stringify([container.name, container.image ?? ""]);

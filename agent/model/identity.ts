@@ -1,7 +1,7 @@
 // How containers and sandboxes are marked so that the agent finds its own again from the runtime alone, and where their logs lie.
 
 import { join } from "node:path";
-import type { Container } from "../../plugins/kit/objects/types.ts";
+import type { Container } from "../../plugins/kit/kube/objects/types.ts";
 import type { AgentPod } from "./agent-pod.ts";
 import { containerHash } from "./container-hash.ts";
 

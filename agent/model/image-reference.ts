@@ -1,6 +1,6 @@
 // Image names: whether one is well formed, what it means when parts are left out, and which registry it lies in.
 
-import { Fault } from "../../plugins/kit/fault.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 
 const pathPart = "[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*";
 const domain =

@@ -1,6 +1,6 @@
 // The phase of a pod, and whether it is final.
 
-import type { PodStatus } from "../../plugins/kit/objects/types.ts";
+import type { PodStatus } from "../../plugins/kit/kube/objects/types.ts";
 
 export type PodPhase = NonNullable<PodStatus["phase"]>;
 

@@ -1,7 +1,7 @@
 // The quality of service class of a pod, from what its containers ask for.
 
-import type { PodSpec } from "../../plugins/kit/objects/types.ts";
-import { compareQuantity, parseQuantity, type Quantity } from "../../plugins/kit/quantity.ts";
+import type { PodSpec } from "../../plugins/kit/kube/objects/types.ts";
+import { compareQuantity, parseQuantity, type Quantity } from "../../plugins/kit/kube/quantity.ts";
 
 export type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
 

@@ -1,6 +1,6 @@
 // What the agent asks of an event recorder: best effort, never throws, never blocks.
 
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import type { AgentPod } from "./agent-pod.ts";
 
 export interface Recorder {

@@ -1,6 +1,6 @@
 // A pod that asks for other resources than it has: what stays in force until the node grants them. Pure.
 
-import type { Container, PodStatus } from "../../plugins/kit/objects/types.ts";
+import type { Container, PodStatus } from "../../plugins/kit/kube/objects/types.ts";
 import type { AgentPod } from "./agent-pod.ts";
 
 /** Why they are not granted, as upstream names it: there will never be room, or there is none now. */

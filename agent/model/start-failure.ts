@@ -1,6 +1,6 @@
 // Why a container could not be started: the reason and message that its waiting state shows, and when to look again.
 
-import { Fault } from "../../plugins/kit/fault.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 
 export class StartFailure extends Fault {
   /** The reason of the waiting state, such as `ErrImagePull`. */

@@ -1,6 +1,6 @@
 // Why the node ended or refused a pod: deadline, eviction, admission, shutdown.
 
-import type { PodCondition } from "../../plugins/kit/objects/types.ts";
+import type { PodCondition } from "../../plugins/kit/kube/objects/types.ts";
 
 /** A condition without its times. */
 export type BareCondition = Pick<PodCondition, "type" | "status" | "reason" | "message">;

@@ -1,7 +1,7 @@
 // The node's own addresses as its parts ask for them: remembered for a moment, and told when they change.
 
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { nodeAddresses } from "../../plugins/kit/net/own-addresses.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { nodeAddresses } from "../../plugins/kit/os/net/own-addresses.ts";
 
 // Every pod's interface is in the list that must be read; addresses seldom change.
 const keptMs = 5_000;

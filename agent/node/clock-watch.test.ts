@@ -1,6 +1,6 @@
 import t from "tap";
-import { FakeClock } from "../../plugins/kit/clock.ts";
-import { noLog } from "../../plugins/kit/log.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
 import { watchClock } from "./clock-watch.ts";
 
 t.test("watchClock() tells of a clock that is wrong at boot, and when it is set", async (t) => {

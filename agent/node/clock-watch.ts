@@ -1,9 +1,9 @@
 // Watches the wall clock: a board without a battery boots with a wrong one, and it is set when the network is there. Nobody waits by it;
 // this only says so, and wakes who shows times.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
 
 const lookMs = 5_000;
 /** Less is a correction that nobody needs to hear of. */

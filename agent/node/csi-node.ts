@@ -1,14 +1,14 @@
 // Tells the cluster which storage drivers this node has: its CSINode object, the node's annotation with their node ids, and its topology
 // labels. The only writer of all three; level-driven, so that a lost write is made up for.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import type { NodeDriver, NodeDrivers } from "../../plugins/kit/node-drivers.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { KubeObject, Node } from "../../plugins/kit/objects/types.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import type { NodeDriver, NodeDrivers } from "../../plugins/kit/contracts/node-drivers.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject, Node } from "../../plugins/kit/kube/objects/types.ts";
 
 const nodeIdAnnotation = "csi.volume.kubernetes.io/nodeid";
 const retryMs = 5_000;

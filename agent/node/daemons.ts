@@ -1,9 +1,9 @@
 // Keeps a long-running service of the node running: started again with growing delays when it ends.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Daemon } from "../../plugins/kit/daemon.ts";
-import type { Log } from "../../plugins/kit/log.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Daemon } from "../../plugins/kit/contracts/daemon.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
 
 export async function keepRunning(daemon: Daemon, clock: Clock, log: Log, call: Call): Promise<void> {
   let delayMs = 500;

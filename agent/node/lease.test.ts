@@ -1,9 +1,9 @@
 import t from "tap";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import { noLog } from "../../plugins/kit/log.ts";
-import type { Node } from "../../plugins/kit/objects/types.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
+import type { Node } from "../../plugins/kit/kube/objects/types.ts";
 import { makeNamespaces } from "../../test/harness/agent-node.ts";
 import { admin, startApi } from "../../test/harness/api-server.ts";
 import { NodeLease } from "./lease.ts";

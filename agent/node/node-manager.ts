@@ -2,13 +2,13 @@
 
 import type { Runtime } from "../../cri/api/contract.ts";
 import { type Image, ListImagesRequest } from "../../cri/api/gen/runtime.js";
-import { type Call, within } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { Node, NodeStatus, Taint } from "../../plugins/kit/objects/types.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { Node, NodeStatus, Taint } from "../../plugins/kit/kube/objects/types.ts";
 import { type EvictionSignal, hardAmount, type Threshold } from "../config/eviction-thresholds.ts";
 import { nodeSubject, type Recorder } from "../model/recorder.ts";
 import { type CapacityInput, capacityOf, foreignResources } from "../model/capacity.ts";

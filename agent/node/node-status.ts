@@ -1,6 +1,6 @@
 // The node's status from what is known of machine, runtime and pressure. Pure.
 
-import type { NodeCondition, NodeStatus } from "../../plugins/kit/objects/types.ts";
+import type { NodeCondition, NodeStatus } from "../../plugins/kit/kube/objects/types.ts";
 import { apiTime } from "../model/times.ts";
 import type { ResourceList } from "../model/capacity.ts";
 import type { MachineFacts } from "../host/machine.ts";

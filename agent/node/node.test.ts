@@ -1,5 +1,5 @@
 import t from "tap";
-import { FakeClock } from "../../plugins/kit/clock.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
 import { capacityOf, foreignResources } from "../model/capacity.ts";
 import { onAddressChange } from "./addresses.ts";
 import { machineFacts, type MachineFacts } from "../host/machine.ts";

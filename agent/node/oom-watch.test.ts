@@ -1,6 +1,6 @@
 import t from "tap";
-import { FakeClock } from "../../plugins/kit/clock.ts";
-import { noLog } from "../../plugins/kit/log.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
 import { nodeSubject } from "../model/recorder.ts";
 import { systemOoms, watchOom } from "./oom-watch.ts";
 

@@ -2,9 +2,9 @@
 // with that container.
 
 import { closeSync, constants, openSync, readFileSync, readSync } from "node:fs";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
 import type { EventSubject, Recorder } from "../model/recorder.ts";
 
 const lookMs = 10_000;

@@ -1,8 +1,8 @@
 import t from "tap";
-import type { Call } from "../../plugins/kit/call.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import { type Log, noLog } from "../../plugins/kit/log.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { type Log, noLog } from "../../plugins/kit/base/log.ts";
 import type { Logind } from "../host/logind.ts";
 import { until } from "../../test/harness/until.ts";
 import { ShutdownWatch } from "./shutdown-watch.ts";

@@ -2,12 +2,12 @@
 // acted on one after the other; where logind is not there or is lost, it is looked for again, and the end of the agent itself remains the
 // way to notice (shutdown.ts).
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { within } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { HeldFile } from "../../plugins/kit/dbus/descriptor-call.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { within } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { HeldFile } from "../../plugins/kit/os/dbus/descriptor-call.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
 import type { Logind } from "../host/logind.ts";
 
 const shortestPauseMs = 1_000;

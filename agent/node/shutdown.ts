@@ -1,7 +1,7 @@
 // Whether the machine itself is going down, so that pods are ended in order rather than cut off with it.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { run } from "../../plugins/kit/platform/process.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { run } from "../../plugins/kit/os/platform/process.ts";
 
 /** Asked when the agent is told to stop: a plain restart of the agent leaves the containers running. */
 export async function isMachineStopping(call: Call): Promise<boolean> {

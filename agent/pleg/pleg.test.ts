@@ -1,9 +1,9 @@
 import t from "tap";
 import { openFake } from "../../cri/fake/open.ts";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { FakeClock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import { noLog, openLog } from "../../plugins/kit/log.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { noLog, openLog } from "../../plugins/kit/base/log.ts";
 import { isReady, openPodRoom, testPod } from "../../test/harness/pod-room.ts";
 import { AgentMeters } from "../runtime/agent-meters.ts";
 import { Pleg } from "./pleg.ts";

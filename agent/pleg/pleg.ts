@@ -14,10 +14,10 @@ import {
   PodSandboxFilter,
   PodSandboxState,
 } from "../../cri/api/gen/runtime.js";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
 import type { AgentMeters } from "../runtime/agent-meters.ts";
 import { labels } from "../model/identity.ts";
 import { containerOf, sandboxOf, stateOf } from "./from-cri.ts";

@@ -4,7 +4,7 @@
 import type { FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { ContainerStatus, Mount } from "../../cri/api/gen/runtime.js";
-import { openRegularFile, readPart } from "../../plugins/kit/safe-files/regular-file.ts";
+import { openRegularFile, readPart } from "../../plugins/kit/os/safe-files/regular-file.ts";
 import { annotations, labels, messageDir } from "../model/identity.ts";
 import { openLog } from "../containers/log-files.ts";
 

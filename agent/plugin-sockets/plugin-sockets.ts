@@ -3,10 +3,10 @@
 
 import { type FSWatcher, lstatSync, mkdirSync, readdirSync, watch } from "node:fs";
 import { join } from "node:path";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import type { PluginSockets, SocketPluginUser } from "../../plugins/kit/plugin-sockets.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import type { PluginSockets, SocketPluginUser } from "../../plugins/kit/contracts/plugin-sockets.ts";
 import type { Registering } from "./registration.ts";
 
 const lookAgainMs = 10_000;

@@ -1,9 +1,9 @@
 // Speaks to one socket of the registration folder: asks what plugin it is, and tells it whether it was taken.
 
 import { ask, socketClient } from "../../cri/api/grpc-ask.ts";
-import { type Call, within } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { SocketPlugin } from "../../plugins/kit/plugin-sockets.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { SocketPlugin } from "../../plugins/kit/contracts/plugin-sockets.ts";
 import { type PluginInfo, RegistrationDefinition } from "./gen/plugin-registration.js";
 
 const answerMs = 10_000;

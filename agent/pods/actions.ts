@@ -1,6 +1,6 @@
 // PodAction is everything a pod worker can do, as data. The plan names actions; executors carry them out; a missing executor does not compile.
 
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import type { ContainerRole } from "../model/agent-pod.ts";
 
 /** Why a container is killed; decides grace and whether preStop runs. */

@@ -2,9 +2,9 @@
 
 import { join } from "node:path";
 import { CreateContainerRequest, Mount, type PodSandboxConfig } from "../../cri/api/gen/runtime.js";
-import { type Call, within } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Container } from "../../plugins/kit/objects/types.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Container } from "../../plugins/kit/kube/objects/types.ts";
 import { containerConfig } from "../containers/container-config.ts";
 import { environmentOf } from "../containers/environment.ts";
 import { hostsFile } from "../containers/hosts-file.ts";

@@ -1,6 +1,6 @@
 // When a pod has been active for longer than it may be.
 
-import type { PodStatus } from "../../plugins/kit/objects/types.ts";
+import type { PodStatus } from "../../plugins/kit/kube/objects/types.ts";
 import type { Verdict } from "../model/verdict.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 

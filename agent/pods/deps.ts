@@ -1,10 +1,10 @@
 // The collaborators of pod workers, given once. Small contracts, so that each can be replaced in a test.
 
 import type { Runtime } from "../../cri/api/contract.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { PodHook } from "../../plugins/kit/hook.ts";
-import type { Log } from "../../plugins/kit/log.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { PodHook } from "../../plugins/kit/contracts/hook.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
 import type { ReferencedObjects } from "../containers/environment.ts";
 import type { ImageManager } from "../images/image-manager.ts";
 import type { Pleg } from "../pleg/pleg.ts";

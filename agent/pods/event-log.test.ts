@@ -1,5 +1,5 @@
 import t from "tap";
-import { FakeClock } from "../../plugins/kit/clock.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
 import { EventLog } from "./event-log.ts";
 
 const pod = (uid: string) => ({ apiVersion: "v1", kind: "Pod", metadata: { name: "web", namespace: "default", uid } });

@@ -1,7 +1,7 @@
 // Remembers the last events of each pod while it passes them on, so that this node can show them by itself, also with no API server
 // in reach. Bounded: the oldest go first.
 
-import type { Clock } from "../../plugins/kit/clock.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
 import type { EventSubject, Recorder } from "../model/recorder.ts";
 
 export interface LoggedEvent {

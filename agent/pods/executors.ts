@@ -3,10 +3,10 @@
 
 import { join } from "node:path";
 import { RunPodSandboxRequest, type PodSandboxConfig } from "../../cri/api/gen/runtime.js";
-import { type Call, uninterrupted, within } from "../../plugins/kit/call.ts";
-import { toFault } from "../../plugins/kit/fault.ts";
-import type { Container } from "../../plugins/kit/objects/types.ts";
-import { removeTree } from "../../plugins/kit/safe-files/remove-tree.ts";
+import { type Call, uninterrupted, within } from "../../plugins/kit/base/call.ts";
+import { toFault } from "../../plugins/kit/base/fault.ts";
+import type { Container } from "../../plugins/kit/kube/objects/types.ts";
+import { removeTree } from "../../plugins/kit/os/safe-files/remove-tree.ts";
 import { dnsConfigOf } from "../containers/dns.ts";
 import { podLogDir } from "../model/identity.ts";
 import { removeLogs } from "../containers/log-files.ts";

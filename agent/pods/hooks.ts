@@ -1,12 +1,12 @@
 // Life-cycle handlers of containers: postStart and preStop, as command, HTTP request or sleep.
 
 import type { Runtime } from "../../cri/api/contract.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Container } from "../../plugins/kit/objects/types.ts";
-import { httpAsk } from "../../plugins/kit/http-ask.ts";
-import { headersOf, urlOf } from "../../plugins/kit/objects/http-action.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Container } from "../../plugins/kit/kube/objects/types.ts";
+import { httpAsk } from "../../plugins/kit/os/http-ask.ts";
+import { headersOf, urlOf } from "../../plugins/kit/kube/objects/http-action.ts";
 
 export type LifecycleHandler = NonNullable<NonNullable<Container["lifecycle"]>["preStop"]>;
 

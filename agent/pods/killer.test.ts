@@ -1,8 +1,8 @@
 import t from "tap";
 import type { Runtime } from "../../cri/api/contract.ts";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { FakeClock } from "../../plugins/kit/clock.ts";
-import { noLog } from "../../plugins/kit/log.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
 import { testPod } from "../../test/harness/pod-room.ts";
 import type { ObservedContainer, ObservedPod } from "../model/observed.ts";
 import type { KillReason } from "./actions.ts";

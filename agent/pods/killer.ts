@@ -1,9 +1,9 @@
 // Stops containers: preStop within the grace period, then the stop signal, then force. Sidecars of a whole pod go last, in reverse order.
 
 import type { Runtime } from "../../cri/api/contract.ts";
-import { type Call, uninterrupted } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
+import { type Call, uninterrupted } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
 import type { ObservedContainer, ObservedPod } from "../model/observed.ts";
 import type { KillReason } from "./actions.ts";
 import { type AgentPod, findContainer, isSidecar, podName } from "../model/agent-pod.ts";

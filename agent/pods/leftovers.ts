@@ -2,9 +2,9 @@
 
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type Call, uninterrupted } from "../../plugins/kit/call.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { removeTree } from "../../plugins/kit/safe-files/remove-tree.ts";
+import { type Call, uninterrupted } from "../../plugins/kit/base/call.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { removeTree } from "../../plugins/kit/os/safe-files/remove-tree.ts";
 import { uidOfLogDir } from "../model/identity.ts";
 import type { AgentResources } from "../resources/node-resources.ts";
 import type { VolumeManager } from "../volumes/contract.ts";

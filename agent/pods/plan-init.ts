@@ -1,7 +1,7 @@
 // The part of the plan that runs init containers in order and keeps sidecars alive. It walks backwards: finished init containers may have
 // been removed from the runtime, so the last one that is known says how far the pod came.
 
-import type { Container } from "../../plugins/kit/objects/types.ts";
+import type { Container } from "../../plugins/kit/kube/objects/types.ts";
 import { newestOf, type ObservedContainer, type ObservedPod } from "../model/observed.ts";
 import { type AgentPod, isSidecar } from "../model/agent-pod.ts";
 import { type Decisions, type PlanContext, resizeOf, whyKilled } from "./plan-running.ts";

@@ -1,6 +1,6 @@
 // What the plan decides for a container that runs: whether it is killed or resized. Shared by init and regular containers.
 
-import type { Container } from "../../plugins/kit/objects/types.ts";
+import type { Container } from "../../plugins/kit/kube/objects/types.ts";
 import type { ContainerRole } from "../model/agent-pod.ts";
 import { containerHash } from "../model/container-hash.ts";
 import type { ObservedContainer, ObservedResources } from "../model/observed.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Container, PodSpec } from "../../plugins/kit/objects/types.ts";
+import type { Container, PodSpec } from "../../plugins/kit/kube/objects/types.ts";
 import type { ObservedContainer, ObservedPod, ObservedSandbox } from "../model/observed.ts";
 import type { PodAction } from "./actions.ts";
 import type { AgentPod } from "../model/agent-pod.ts";

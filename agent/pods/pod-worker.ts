@@ -4,8 +4,8 @@
 // Invariants: `step` runs at most once at a time (the queue sees to that); `interrupt` may come at any moment and only ever makes the running
 // step give up waiting.
 
-import { type Call, uninterrupted } from "../../plugins/kit/call.ts";
-import type { PodStatus } from "../../plugins/kit/objects/types.ts";
+import { type Call, uninterrupted } from "../../plugins/kit/base/call.ts";
+import type { PodStatus } from "../../plugins/kit/kube/objects/types.ts";
 import { comparableResources } from "../containers/resources.ts";
 import { isAnythingRunning, type ObservedPod } from "../model/observed.ts";
 import type { WaitingReason } from "../status/container-status.ts";

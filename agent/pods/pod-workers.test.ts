@@ -1,10 +1,10 @@
 import { createServer } from "node:http";
 import t from "tap";
 import { openFake } from "../../cri/fake/open.ts";
-import { FakeClock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { PodHook } from "../../plugins/kit/hook.ts";
-import type { PodStatus } from "../../plugins/kit/objects/types.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { PodHook } from "../../plugins/kit/contracts/hook.ts";
+import type { PodStatus } from "../../plugins/kit/kube/objects/types.ts";
 import { everythingFits, isReady, openPodRoom, testPod } from "../../test/harness/pod-room.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 import { nothingAllotted } from "../resources/contract.ts";

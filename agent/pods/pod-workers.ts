@@ -1,7 +1,7 @@
 // Every pod worker of the node, by uid, and the queue that lets each of them look one step at a time.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { WorkQueue } from "../../plugins/kit/queue.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { WorkQueue } from "../../plugins/kit/base/queue.ts";
 import type { ObservedPod } from "../model/observed.ts";
 import type { Verdict } from "../model/verdict.ts";
 import { type AgentPod, isStaticPod, podName } from "../model/agent-pod.ts";

@@ -1,8 +1,8 @@
 // Which handler of the runtime a pod runs by.
 
 import type { Runtime } from "../../cri/api/contract.ts";
-import { type Call, within } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 import type { NodeObjects } from "../sources/node-objects.ts";
 

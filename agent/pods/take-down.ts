@@ -3,9 +3,9 @@
 
 import { ListPodSandboxRequest } from "../../cri/api/gen/runtime.js";
 import type { RuntimeService } from "../../cri/api/contract.ts";
-import { type Call, within } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
 import { labels } from "../model/identity.ts";
 import type { AgentResources } from "../resources/node-resources.ts";
 import type { VolumeManager } from "../volumes/contract.ts";

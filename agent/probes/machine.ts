@@ -1,6 +1,6 @@
 // The state of one probe on one container: outcomes in, verdict out. Pure but for its own memory.
 
-import type { Probe } from "../../plugins/kit/objects/types.ts";
+import type { Probe } from "../../plugins/kit/kube/objects/types.ts";
 import type { ProbeVerdict } from "../model/probe-verdict.ts";
 import type { ProbeType } from "./results.ts";
 

@@ -1,7 +1,7 @@
 // Keeps one worker per probe of each running pod.
 
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Container, PodStatus, Probe } from "../../plugins/kit/objects/types.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Container, PodStatus, Probe } from "../../plugins/kit/kube/objects/types.ts";
 import { newestOf, type ObservedPod } from "../model/observed.ts";
 import { type AgentPod, containersOf } from "../model/agent-pod.ts";
 import type { Recorder } from "../model/recorder.ts";

@@ -1,7 +1,7 @@
 // Asks one probe of one container again and again, each generation of the container from the beginning.
 
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Container, Probe } from "../../plugins/kit/objects/types.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Container, Probe } from "../../plugins/kit/kube/objects/types.ts";
 import type { ObservedContainer } from "../model/observed.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 import { about, type Recorder } from "../model/recorder.ts";

@@ -1,8 +1,13 @@
 // Carries out one probe by the plugin that fits it, and says what came of it.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Probe } from "../../plugins/kit/objects/types.ts";
-import { longestOutput, type ProbePlugin, type ProbeReport, type ProbeTarget } from "../../plugins/kit/probe.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Probe } from "../../plugins/kit/kube/objects/types.ts";
+import {
+  longestOutput,
+  type ProbePlugin,
+  type ProbeReport,
+  type ProbeTarget,
+} from "../../plugins/kit/contracts/probe.ts";
 import { timeoutMs } from "./machine.ts";
 
 /** Of a question that could not be asked; an answer counts, whatever it is. */

@@ -1,8 +1,8 @@
 import t from "tap";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { FakeClock } from "../../plugins/kit/clock.ts";
-import type { Probe } from "../../plugins/kit/objects/types.ts";
-import { longestOutput, type ProbePlugin, type ProbeReport } from "../../plugins/kit/probe.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
+import type { Probe } from "../../plugins/kit/kube/objects/types.ts";
+import { longestOutput, type ProbePlugin, type ProbeReport } from "../../plugins/kit/contracts/probe.ts";
 import type { ObservedContainer } from "../model/observed.ts";
 import { testPod } from "../../test/harness/pod-room.ts";
 import { noRecorder } from "../model/recorder.ts";

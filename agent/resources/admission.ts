@@ -1,10 +1,10 @@
 // Admission by capacity: whether a pod fits beside those that run here, by count, by what it asks for, by labels and by host ports. Pure.
 
-import { matchesNodeSelection } from "../../plugins/kit/objects/node-affinity.ts";
-import { safeSysctls } from "../../plugins/kit/objects/safe-sysctls.ts";
-import { untoleratedTaint } from "../../plugins/kit/objects/tolerations.ts";
-import type { Taint } from "../../plugins/kit/objects/types.ts";
-import { parseQuantity, quantityMilli } from "../../plugins/kit/quantity.ts";
+import { matchesNodeSelection } from "../../plugins/kit/kube/objects/node-affinity.ts";
+import { safeSysctls } from "../../plugins/kit/kube/objects/safe-sysctls.ts";
+import { untoleratedTaint } from "../../plugins/kit/kube/objects/tolerations.ts";
+import type { Taint } from "../../plugins/kit/kube/objects/types.ts";
+import { parseQuantity, quantityMilli } from "../../plugins/kit/kube/quantity.ts";
 import { isExtended } from "../model/capacity.ts";
 import { type AgentPod, isCriticalPod, isStaticPod } from "../model/agent-pod.ts";
 import type { Admission } from "./contract.ts";

@@ -1,7 +1,7 @@
 // Who makes the groups of pods: the agent itself, by files (`cgroupfs-driver.ts`), or systemd as slices (`systemd-driver.ts`). It must be
 // the one that the runtime uses for containers.
 
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import type { CgroupLimits } from "./cgroup-files.ts";
 
 /** A group by its parts from the top, in no driver's spelling: `skiff`, `kubepods`, `burstable`, `pod1-2`. */

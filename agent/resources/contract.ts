@@ -1,8 +1,8 @@
 // What pod workers ask of the node's resources: admission, allotments, and the pod's cgroup.
 
 import type { Device } from "../../cri/api/gen/runtime.js";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Container } from "../../plugins/kit/objects/types.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Container } from "../../plugins/kit/kube/objects/types.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 import type { RefusedResize } from "../model/resize.ts";
 import type { Verdict } from "../model/verdict.ts";

@@ -1,8 +1,8 @@
 // The static CPU policy: containers of guaranteed pods that ask for whole CPUs get CPUs of their own; all others share the rest.
 
 import { availableParallelism } from "node:os";
-import type { Container } from "../../plugins/kit/objects/types.ts";
-import { parseQuantity, quantityMilli } from "../../plugins/kit/quantity.ts";
+import type { Container } from "../../plugins/kit/kube/objects/types.ts";
+import { parseQuantity, quantityMilli } from "../../plugins/kit/kube/quantity.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 import { qosClassOf } from "../model/qos.ts";
 

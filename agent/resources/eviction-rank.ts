@@ -1,6 +1,6 @@
 // Whom to evict first when the node runs short: those who use more than they asked for, then by priority, then by how much more. Pure.
 
-import { parseQuantity, quantityValue } from "../../plugins/kit/quantity.ts";
+import { parseQuantity, quantityValue } from "../../plugins/kit/kube/quantity.ts";
 import type { EvictionSignal } from "../config/eviction-thresholds.ts";
 import { type AgentPod, isCriticalPod } from "../model/agent-pod.ts";
 

@@ -1,7 +1,7 @@
 import t from "tap";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { FakeClock } from "../../plugins/kit/clock.ts";
-import { noLog } from "../../plugins/kit/log.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
 import { testPod } from "../../test/harness/pod-room.ts";
 import { agentConfig } from "../config/agent-config.ts";
 import { evictionThresholds, type ThresholdTexts } from "../config/eviction-thresholds.ts";

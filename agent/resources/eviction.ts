@@ -2,10 +2,10 @@
 // Pressure stays told for a while after it was last seen, so that the node does not flap; a threshold that made a pod go counts as crossed
 // until what it asks to be freed beyond is free, too.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { formatQuantity, parseQuantity, quantityOf, quantityValue } from "../../plugins/kit/quantity.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { formatQuantity, parseQuantity, quantityOf, quantityValue } from "../../plugins/kit/kube/quantity.ts";
 import type { EvictionConfig } from "../config/agent-config.ts";
 import type { Threshold } from "../config/eviction-thresholds.ts";
 import type { Pressure } from "../node/node-status.ts";

@@ -6,12 +6,12 @@ import { basename } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import type { Runtime } from "../../cri/api/contract.ts";
-import { type Call, within } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import type { Folder } from "../../plugins/kit/safe-files/folder.ts";
-import { openRegularEntry } from "../../plugins/kit/safe-files/regular-file.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import type { Folder } from "../../plugins/kit/os/safe-files/folder.ts";
+import { openRegularEntry } from "../../plugins/kit/os/safe-files/regular-file.ts";
 import { openLogFolder } from "../containers/log-files.ts";
 import type { ObservedPod } from "../model/observed.ts";
 

@@ -1,9 +1,9 @@
 // The tree of pods' cgroups: guaranteed pods on top, burstable and best-effort ones each below a group of their own. Whoever makes the
 // groups is behind the driver.
 
-import { type Call, within } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import { podLimits, sharesOf } from "../containers/resources.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 import { type QosClass, qosClassOf } from "../model/qos.ts";

@@ -3,11 +3,11 @@
 
 import type { Runtime } from "../../cri/api/contract.ts";
 import { type ContainerStats, ListContainerStatsRequest } from "../../cri/api/gen/runtime.js";
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import { labels, podLogDir } from "../model/identity.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 import type { VolumeManager } from "../volumes/contract.ts";
-import { folderUsage } from "../../plugins/kit/safe-files/folder-usage.ts";
+import { folderUsage } from "../../plugins/kit/os/safe-files/folder-usage.ts";
 import type { ContainerUse, PodUsage } from "./eviction-rank.ts";
 
 export interface PodUsageSources {

@@ -2,10 +2,10 @@ import t from "tap";
 import type { Runtime } from "../../cri/api/contract.ts";
 import { CgroupDriver, RuntimeConfigResponse, StatusResponse } from "../../cri/api/gen/runtime.js";
 import { openFake } from "../../cri/fake/open.ts";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import { type Log, noLog } from "../../plugins/kit/log.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { type Log, noLog } from "../../plugins/kit/base/log.ts";
 import { driverName } from "./runtime-driver.ts";
 
 const says = (cgroupDriver: CgroupDriver) => async () => RuntimeConfigResponse.create({ linux: { cgroupDriver } });

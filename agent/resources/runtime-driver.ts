@@ -2,10 +2,10 @@
 
 import type { Runtime } from "../../cri/api/contract.ts";
 import { CgroupDriver as DriverOfRuntime } from "../../cri/api/gen/runtime.js";
-import { type Call, within } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
 import type { AgentConfig } from "../config/agent-config.ts";
 import type { CgroupDriver } from "./cgroup-driver.ts";
 

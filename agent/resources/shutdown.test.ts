@@ -1,6 +1,6 @@
 import t from "tap";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { FakeClock } from "../../plugins/kit/clock.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
 import { testPod } from "../../test/harness/pod-room.ts";
 import { agentConfig } from "../config/agent-config.ts";
 import { endByPriority, groupPods, shutdownGroups } from "./shutdown.ts";

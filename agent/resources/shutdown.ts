@@ -1,7 +1,7 @@
 // The end of every pod when the machine goes down: group by group from the lowest priority, each with the time that is set for it.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
 import type { AgentConfig, ShutdownGroup } from "../config/agent-config.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 import type { Verdict } from "../model/verdict.ts";

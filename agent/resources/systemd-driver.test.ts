@@ -4,10 +4,10 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import t from "tap";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
 import { testPod } from "../../test/harness/pod-room.ts";
-import type { SystemdManager, UnitProperty } from "../../plugins/kit/systemd/manager.ts";
+import type { SystemdManager, UnitProperty } from "../../plugins/kit/os/systemd/manager.ts";
 import { openCgroupFiles } from "./cgroup-files.ts";
 import { PodCgroups } from "./pod-cgroups.ts";
 import { limitProperties, systemdDriver } from "./systemd-driver.ts";

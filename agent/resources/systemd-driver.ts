@@ -1,9 +1,9 @@
 // Groups as slices of systemd: it makes them, keeps their limits as properties, and removes them. What it leaves to others (hierarchies of
 // the first version that it does not use, limits finer than its own) is done by files, as runtimes on systemd do it.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { property, type SystemdManager, type UnitProperty } from "../../plugins/kit/systemd/manager.ts";
-import { cgroupPath } from "../../plugins/kit/systemd/slice-path.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { property, type SystemdManager, type UnitProperty } from "../../plugins/kit/os/systemd/manager.ts";
+import { cgroupPath } from "../../plugins/kit/os/systemd/slice-path.ts";
 import type { CgroupDriver, GroupName } from "./cgroup-driver.ts";
 import { type CgroupFiles, type CgroupLimits, weightOf } from "./cgroup-files.ts";
 

@@ -1,8 +1,8 @@
 // What the agent does and how long it takes, under the names that upstream's rules and boards ask for.
 
-import { ClientMeters } from "../../plugins/kit/client/client-meters.ts";
-import type { Counter, Histogram } from "../../plugins/kit/meters.ts";
-import { Meters, usualBuckets } from "../../plugins/kit/meters.ts";
+import { ClientMeters } from "../../plugins/kit/kube/client/client-meters.ts";
+import type { Counter, Histogram } from "../../plugins/kit/base/meters.ts";
+import { Meters, usualBuckets } from "../../plugins/kit/base/meters.ts";
 
 // Upstream's: what starts and works may take minutes.
 const startBuckets = [0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800];

@@ -1,7 +1,7 @@
 import t from "tap";
 import type { Runtime } from "../../cri/api/contract.ts";
-import { type Call, uninterrupted } from "../../plugins/kit/call.ts";
-import { FakeClock } from "../../plugins/kit/clock.ts";
+import { type Call, uninterrupted } from "../../plugins/kit/base/call.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
 import { patientRuntime } from "./with-timeouts.ts";
 
 /** A runtime that answers nothing, and remembers which calls were stopped. */

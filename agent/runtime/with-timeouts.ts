@@ -2,9 +2,9 @@
 // what lets it be asked again, and a runtime that missed the end of a process finds it then.
 
 import type { Runtime } from "../../cri/api/contract.ts";
-import { branch, type Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import { branch, type Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import { wrapRuntime } from "./wrap-runtime.ts";
 
 /** What `runtimeRequestTimeout` says in the kubelet's configuration. */

@@ -1,7 +1,7 @@
 // A runtime whose services do something more with every call. Sessions and whatever else it offers are passed through.
 
 import type { Runtime } from "../../cri/api/contract.ts";
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 
 /** One method of a service: a promise for most, a stream of events for one. */
 export type Rpc = (request: unknown, call: Call) => unknown;

@@ -1,7 +1,7 @@
 // The shapes of answers: text, JSON, streams, and Faults as the plain text that upstream's kubelet sends.
 
-import type { FaultCode } from "../../plugins/kit/fault.ts";
-import { toFault } from "../../plugins/kit/fault.ts";
+import type { FaultCode } from "../../plugins/kit/base/fault.ts";
+import { toFault } from "../../plugins/kit/base/fault.ts";
 
 const statuses: Readonly<Record<FaultCode, number>> = {
   "not-found": 404,

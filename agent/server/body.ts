@@ -1,6 +1,6 @@
 // What a request carries, as text, bounded: nobody has to send much to a kubelet.
 
-import { wholeBody } from "../../plugins/kit/platform/request-body.ts";
+import { wholeBody } from "../../plugins/kit/os/platform/request-body.ts";
 
 const mostBytes = 64 * 1024;
 

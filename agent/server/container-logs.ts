@@ -1,8 +1,8 @@
 // `/containerLogs/{namespace}/{pod}/{container}`: from a request to the right generation's file.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import { streamed } from "./answers.ts";
 import type { AgentView } from "./contract.ts";
 import { logQuery } from "./logs/log-query.ts";

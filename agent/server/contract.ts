@@ -1,6 +1,6 @@
 // What the kubelet's HTTP API asks of the agent. The server reads; it changes nothing but through the runtime's own streaming calls.
 
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import type { Runtime } from "../../cri/api/contract.ts";
 import type { ObservedContainer, ObservedPod } from "../model/observed.ts";
 import type { AgentPod } from "../model/agent-pod.ts";

@@ -1,8 +1,8 @@
 // `/debug/flags/v`: how much the process tells, changed while it runs. Upstream's verbosity: 0 to 3 is the usual, 4 and 5 are for
 // debugging, more is everything.
 
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Log, LogLevel } from "../../plugins/kit/log.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Log, LogLevel } from "../../plugins/kit/base/log.ts";
 import { text } from "./answers.ts";
 
 export async function setVerbosity(log: Log | undefined, body: () => Promise<string>): Promise<Response> {

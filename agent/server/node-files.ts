@@ -2,10 +2,10 @@
 
 import { type FileHandle, readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import { Folder } from "../../plugins/kit/safe-files/folder.ts";
-import { openBeneath } from "../../plugins/kit/safe-files/open-beneath.ts";
-import { openRegularBeneath } from "../../plugins/kit/safe-files/regular-file.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
+import { Folder } from "../../plugins/kit/os/safe-files/folder.ts";
+import { openBeneath } from "../../plugins/kit/os/safe-files/open-beneath.ts";
+import { openRegularBeneath } from "../../plugins/kit/os/safe-files/regular-file.ts";
 import { text } from "./answers.ts";
 import { unknown } from "./path.ts";
 

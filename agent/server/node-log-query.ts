@@ -2,9 +2,9 @@
 
 import { access } from "node:fs/promises";
 import { join } from "node:path";
-import { type Call, within } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import { run } from "../../plugins/kit/platform/process.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { run } from "../../plugins/kit/os/platform/process.ts";
 import { text } from "./answers.ts";
 import { nodeFiles } from "./node-files.ts";
 

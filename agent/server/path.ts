@@ -1,6 +1,6 @@
 // Paths of the kubelet's API: taken apart once, decoded, and read as the address of a pod or container.
 
-import { Fault } from "../../plugins/kit/fault.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 
 /** Segments without the leading slash; a trailing slash adds an empty one. */
 export function segments(path: string): string[] {

@@ -1,8 +1,8 @@
 // `/debug/pprof/…`: profiles of this process, in the forms that the developer tools of browsers and editors open.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import { text } from "./answers.ts";
 import { unknown } from "./path.ts";
 

@@ -1,7 +1,7 @@
 // The read-only port: what anyone who reaches the node may see without credentials. Off unless it is asked for.
 
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { type RunningServer, serve } from "../../plugins/kit/platform/http-server.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { type RunningServer, serve } from "../../plugins/kit/os/platform/http-server.ts";
 import { failed } from "./answers.ts";
 import type { AgentView } from "./contract.ts";
 import { segments, unknown } from "./path.ts";

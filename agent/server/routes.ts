@@ -1,11 +1,11 @@
 // Which path of the kubelet's API leads where. Everything behind it has been admitted already.
 
 import { type Context as HonoContext, Hono } from "hono";
-import type { UserInfo } from "../../plugins/kit/admission.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
+import type { UserInfo } from "../../plugins/kit/kube/user-info.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
 import { json, text } from "./answers.ts";
 import { bodyOf } from "./body.ts";
 import { containerLogs } from "./container-logs.ts";

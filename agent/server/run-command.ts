@@ -1,8 +1,8 @@
 // `/run/{namespace}/{pod}/[{uid}/]{container}?cmd=…`: runs a command and answers with what it printed.
 
 import { ExecSyncRequest } from "../../cri/api/gen/runtime.js";
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import { text } from "./answers.ts";
 import type { AgentView } from "./contract.ts";
 import { containerIn } from "./path.ts";

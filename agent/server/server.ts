@@ -1,9 +1,9 @@
 // The kubelet's HTTP API on its port, behind TLS, and its health on loopback.
 
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { type Peer, type RunningServer, serve, type Upgrade } from "../../plugins/kit/platform/http-server.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { type Peer, type RunningServer, serve, type Upgrade } from "../../plugins/kit/os/platform/http-server.ts";
 import { refuse } from "../../cri/stream/refuse.ts";
 import { Access } from "./access/access.ts";
 import { refuseForeignPages } from "./access/origin.ts";

@@ -1,8 +1,8 @@
 // Exec, attach and port-forward: upgraded connections joined with the runtime's own sessions.
 
-import type { Upgrade } from "../../plugins/kit/platform/http-server.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Upgrade } from "../../plugins/kit/os/platform/http-server.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import { ContainerState } from "../../cri/api/gen/runtime.js";
 import { serveStream } from "../../cri/stream/accept.ts";
 import { servePortForward } from "../../cri/stream/accept-port-forward.ts";

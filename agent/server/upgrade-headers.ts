@@ -1,6 +1,6 @@
 // The headers of an upgrade in the form that requests have them.
 
-import type { Upgrade } from "../../plugins/kit/platform/http-server.ts";
+import type { Upgrade } from "../../plugins/kit/os/platform/http-server.ts";
 
 export function headersOf({ request }: Upgrade): Headers {
   const headers = new Headers();

@@ -1,12 +1,12 @@
 // Pods bound to this node, and the node itself, from the API server; from the checkpoint while it does not answer.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { WatchingInformer } from "../../plugins/kit/informer.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { WatchingInformer } from "../../plugins/kit/kube/informer.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { Node, Pod } from "../../plugins/kit/kube/objects/types.ts";
 import { type AgentPod, isMirrorPod } from "../model/agent-pod.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import type { MirrorPods } from "./mirror-pods.ts";

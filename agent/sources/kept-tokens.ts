@@ -1,10 +1,10 @@
 // Tokens of pods' service accounts: asked of the API server, and as objects that a checkpoint can hold.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import type { IssuedToken, TokenWish } from "../../plugins/kit/pod-objects.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
+import type { IssuedToken, TokenWish } from "../../plugins/kit/contracts/pod-objects.ts";
 
 export const tokenKind = "TokenRequest";
 

@@ -1,9 +1,9 @@
 // Whether a manifest is a pod that can run: what an API server would have refused is refused here, by the field that is wrong. The API
 // server of the cluster checks the rest when it is told of the pod.
 
-import type { Fault } from "../../plugins/kit/fault.ts";
-import type { Container, PodSpec } from "../../plugins/kit/objects/types.ts";
-import { compareQuantity, parseQuantity } from "../../plugins/kit/quantity.ts";
+import type { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Container, PodSpec } from "../../plugins/kit/kube/objects/types.ts";
+import { compareQuantity, parseQuantity } from "../../plugins/kit/kube/quantity.ts";
 
 /** Makes the error for a field. */
 export type Wrong = (field: string, why: string) => Fault;

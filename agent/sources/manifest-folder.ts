@@ -4,10 +4,10 @@
 import { constants, type FSWatcher, watch } from "node:fs";
 import { mkdir, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 import { readManifest, withoutNamesakes } from "./static-pod.ts";
 

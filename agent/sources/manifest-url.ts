@@ -1,9 +1,9 @@
 // Static pods from a URL, fetched every 20 seconds. While it cannot be fetched or read, the pods it had stay, those of before a boot too.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { within } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { within } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 import { readManifest, withoutNamesakes } from "./static-pod.ts";
 

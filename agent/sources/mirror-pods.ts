@@ -1,14 +1,14 @@
 // Mirror pods: the API objects that stand for static pods. Made when missing, made anew when the static pod changed, removed with it.
 // Deleting one never stops the static pod.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { Node } from "../../plugins/kit/objects/types.ts";
-import { WorkQueue } from "../../plugins/kit/queue.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { Node } from "../../plugins/kit/kube/objects/types.ts";
+import { WorkQueue } from "../../plugins/kit/base/queue.ts";
 import { type AgentPod, configAnnotations, podName } from "../model/agent-pod.ts";
 
 export interface MirrorPodsOptions {

@@ -1,9 +1,9 @@
 import t from "tap";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Service } from "../../plugins/kit/objects/types.ts";
-import type { ResourceRef } from "../../plugins/kit/objects/resources.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Service } from "../../plugins/kit/kube/objects/types.ts";
+import type { ResourceRef } from "../../plugins/kit/kube/objects/resources.ts";
 import { NodeObjects } from "./node-objects.ts";
 import { testPod } from "../../test/harness/pod-room.ts";
 

@@ -1,11 +1,11 @@
 // The objects that pods on this node refer to: asked of the API server each time, kept, and answered from what was kept when the API server
 // cannot be reached. What is kept goes into the checkpoint, so that pods start after a reboot without a network.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import type { Informer } from "../../plugins/kit/informer.ts";
-import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
+import type { Informer } from "../../plugins/kit/kube/informer.ts";
+import { type ResourceRef, resources } from "../../plugins/kit/kube/objects/resources.ts";
 import type {
   ConfigMap,
   KubeObject,
@@ -14,7 +14,7 @@ import type {
   PersistentVolumeClaim,
   Secret,
   Service,
-} from "../../plugins/kit/objects/types.ts";
+} from "../../plugins/kit/kube/objects/types.ts";
 import type {
   CsiDriverObject,
   IssuedToken,
@@ -22,8 +22,8 @@ import type {
   TokenWish,
   TrustBundleWish,
   VolumeAttachmentObject,
-} from "../../plugins/kit/pod-objects.ts";
-import { labelSelectorOf } from "../../plugins/kit/selector.ts";
+} from "../../plugins/kit/contracts/pod-objects.ts";
+import { labelSelectorOf } from "../../plugins/kit/kube/selector.ts";
 import type { ReferencedObjects } from "../containers/environment.ts";
 import { issuedIn, issueToken, tokenKind, tokenName, tokenObject } from "./kept-tokens.ts";
 import { certificatesIn } from "./trust-bundles.ts";

@@ -1,7 +1,7 @@
 // Brings the sources together: each tells its whole set or single changes, and what they add up to goes to the pod workers.
 // The API's own pods count once the API has told its whole list; until then those of the checkpoint stand in for them.
 
-import type { Pod } from "../../plugins/kit/objects/types.ts";
+import type { Pod } from "../../plugins/kit/kube/objects/types.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 
 export interface PodSink {

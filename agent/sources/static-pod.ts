@@ -1,9 +1,9 @@
 // Turns a manifest into a static pod: checked, completed with what the API server would have defaulted, and named after the node.
 
 import { createHash } from "node:crypto";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Container } from "../../plugins/kit/objects/types.ts";
-import { readYamlDocuments } from "../../plugins/kit/yaml.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Container } from "../../plugins/kit/kube/objects/types.ts";
+import { readYamlDocuments } from "../../plugins/kit/base/yaml.ts";
 import { defaultPullPolicy } from "../model/image-reference.ts";
 import { type AgentPod, configAnnotations, podName } from "../model/agent-pod.ts";
 import { checkPodSpec, namePattern } from "./manifest-check.ts";

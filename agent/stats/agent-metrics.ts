@@ -1,6 +1,6 @@
 // `/metrics`: the agent's own numbers and the board's, with upstream's names where upstream has them.
 
-import { processNumbers } from "../../plugins/kit/platform/process-numbers.ts";
+import { processNumbers } from "../../plugins/kit/os/platform/process-numbers.ts";
 import { kubeletVersion } from "../node/node-status.ts";
 import { isStaticPod } from "../model/agent-pod.ts";
 import type { AgentView } from "../server/contract.ts";

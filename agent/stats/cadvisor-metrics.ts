@@ -1,8 +1,8 @@
 // `/metrics/cadvisor`: the series that cAdvisor is known for, with its names and labels, so that rules and boards keep working.
 
-import type { CgroupSample } from "../../plugins/kit/stats-source.ts";
-import type { Container } from "../../plugins/kit/objects/types.ts";
-import { parseQuantity, quantityMilli, quantityValue } from "../../plugins/kit/quantity.ts";
+import type { CgroupSample } from "../../plugins/kit/contracts/stats-source.ts";
+import type { Container } from "../../plugins/kit/kube/objects/types.ts";
+import { parseQuantity, quantityMilli, quantityValue } from "../../plugins/kit/kube/quantity.ts";
 import { findContainer } from "../model/agent-pod.ts";
 import type { NodeDisk } from "./disk-view.ts";
 import { deviceName } from "./cadvisor/stats-document.ts";

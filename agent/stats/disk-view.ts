@@ -3,12 +3,12 @@
 import { basename, dirname } from "node:path";
 import type { Runtime } from "../../cri/api/contract.ts";
 import { ListContainerStatsRequest } from "../../cri/api/gen/runtime.js";
-import { type Call, within } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { VolumeUsage } from "../../plugins/kit/volume.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { VolumeUsage } from "../../plugins/kit/contracts/volume.ts";
 import type { VolumeOnDisk } from "../volumes/pod-directories.ts";
-import { fileSystemTypes } from "../../plugins/kit/platform/mount.ts";
-import type { FileSystemUse } from "../../plugins/kit/platform/file-system-use.ts";
+import { fileSystemTypes } from "../../plugins/kit/os/platform/mount.ts";
+import type { FileSystemUse } from "../../plugins/kit/os/platform/file-system-use.ts";
 import { Disk, type DiskUse, fileSystemAt } from "./disk.ts";
 import { ForeignDisk } from "./foreign-disk.ts";
 import type { PodUsage } from "./usage.ts";

@@ -1,10 +1,10 @@
 // How much folders take on disk, kept for a while: a walk is slow, and nobody needs it to the second.
 
 import { statfs } from "node:fs/promises";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { FileSystemUse } from "../../plugins/kit/platform/file-system-use.ts";
-import { folderUsage } from "../../plugins/kit/safe-files/folder-usage.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { FileSystemUse } from "../../plugins/kit/os/platform/file-system-use.ts";
+import { folderUsage } from "../../plugins/kit/os/safe-files/folder-usage.ts";
 
 export interface DiskUse {
   readonly at: number;

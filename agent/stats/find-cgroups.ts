@@ -1,7 +1,7 @@
 // Where the cgroups of pods and containers are: from what the runtime was told, and what it made below.
 
 import { readdirSync } from "node:fs";
-import type { Cgroups } from "../../plugins/kit/platform/cgroups.ts";
+import type { Cgroups } from "../../plugins/kit/os/platform/cgroups.ts";
 
 const controllers = ["memory", "cpuacct", "cpu", "pids", "systemd"];
 

@@ -1,9 +1,9 @@
 // How full volumes are that are file systems of their own: a server's share, a disk. Their files are not counted one by one. A server that
 // is gone holds whoever asks it, for hours if need be: so few are asked at a time, nobody waits long, and the last answer stands meanwhile.
 
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { askFileSystem, type FileSystemUse } from "../../plugins/kit/platform/file-system-use.ts";
-import { uninterrupted } from "../../plugins/kit/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { askFileSystem, type FileSystemUse } from "../../plugins/kit/os/platform/file-system-use.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
 
 const keepMs = 60_000;
 const patienceMs = 2_000;

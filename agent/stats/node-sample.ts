@@ -2,8 +2,8 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { pressureIn } from "../../plugins/kit/pressure.ts";
-import type { CgroupSample } from "../../plugins/kit/stats-source.ts";
+import { pressureIn } from "../../plugins/kit/os/pressure.ts";
+import type { CgroupSample } from "../../plugins/kit/contracts/stats-source.ts";
 import { type DiskCounters, disksIn } from "./disk-stats.ts";
 import { type InterfaceCounters, interfacesIn } from "./net-dev.ts";
 

@@ -1,6 +1,6 @@
 // The machine as the root of all control groups: its own numbers in the form that groups have.
 
-import type { CgroupSample } from "../../plugins/kit/stats-source.ts";
+import type { CgroupSample } from "../../plugins/kit/contracts/stats-source.ts";
 import type { NodeSample } from "./node-sample.ts";
 
 export function rootSample({ at, cpuNs, memory, processes, pressure }: NodeSample): CgroupSample {

@@ -1,10 +1,10 @@
 // Stats and metrics as paths of the kubelet's API.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Log } from "../../plugins/kit/log.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
 import { json, text } from "../server/answers.ts";
 import type { AgentView } from "../server/contract.ts";
-import { isTrue } from "../../plugins/kit/query-flag.ts";
+import { isTrue } from "../../plugins/kit/base/query-flag.ts";
 import type { MoreRoutes } from "../server/routes.ts";
 import { type PageState, pageState, type PageWish } from "../server/ui/state.ts";
 import type { AgentMeters } from "../runtime/agent-meters.ts";

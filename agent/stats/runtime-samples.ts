@@ -2,8 +2,8 @@
 
 import type { Runtime } from "../../cri/api/contract.ts";
 import { ListContainerStatsRequest } from "../../cri/api/gen/runtime.js";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { CgroupSample } from "../../plugins/kit/stats-source.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { CgroupSample } from "../../plugins/kit/contracts/stats-source.ts";
 
 export async function runtimeSamples(
   runtime: Runtime["runtime"],

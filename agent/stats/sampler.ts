@@ -2,12 +2,12 @@
 
 import { readFileSync } from "node:fs";
 import type { Runtime } from "../../cri/api/contract.ts";
-import { type Call, uninterrupted } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import type { Cgroups } from "../../plugins/kit/platform/cgroups.ts";
-import type { CgroupSample, StatsSource } from "../../plugins/kit/stats-source.ts";
-import { cgroupPath } from "../../plugins/kit/systemd/slice-path.ts";
+import { type Call, uninterrupted } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import type { Cgroups } from "../../plugins/kit/os/platform/cgroups.ts";
+import type { CgroupSample, StatsSource } from "../../plugins/kit/contracts/stats-source.ts";
+import { cgroupPath } from "../../plugins/kit/os/systemd/slice-path.ts";
 import type { ObservedPod } from "../model/observed.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 import { ContainerCgroups } from "./find-cgroups.ts";

@@ -1,6 +1,6 @@
 // A pod's use as the sum of its containers', for pods without a cgroup that the agent knows.
 
-import type { CgroupSample } from "../../plugins/kit/stats-source.ts";
+import type { CgroupSample } from "../../plugins/kit/contracts/stats-source.ts";
 import type { ContainerUsage } from "./usage.ts";
 
 export function sumOf(containers: readonly ContainerUsage[], at: number): CgroupSample {

@@ -1,9 +1,9 @@
 // The Summary API's document: what node, pods and containers use, in upstream's words.
 
-import type { Pressure, PressureLine } from "../../plugins/kit/pressure.ts";
-import type { CgroupSample } from "../../plugins/kit/stats-source.ts";
+import type { Pressure, PressureLine } from "../../plugins/kit/os/pressure.ts";
+import type { CgroupSample } from "../../plugins/kit/contracts/stats-source.ts";
 import { apiTime } from "../model/times.ts";
-import type { FileSystemUse } from "../../plugins/kit/platform/file-system-use.ts";
+import type { FileSystemUse } from "../../plugins/kit/os/platform/file-system-use.ts";
 import type { DiskUse } from "./disk.ts";
 import type { NodeDisk, PodDisk } from "./disk-view.ts";
 import type { InterfaceCounters } from "./net-dev.ts";

@@ -1,6 +1,6 @@
 // What one round of sampling found: the node, its pods and their containers.
 
-import type { CgroupSample } from "../../plugins/kit/stats-source.ts";
+import type { CgroupSample } from "../../plugins/kit/contracts/stats-source.ts";
 import type { ObservedContainer } from "../model/observed.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 import type { InterfaceCounters } from "./net-dev.ts";

@@ -1,6 +1,6 @@
 // The conditions of a pod that the kubelet owns, with upstream's reasons and messages. Times are added where old and new meet.
 
-import type { ContainerStatus, PodCondition } from "../../plugins/kit/objects/types.ts";
+import type { ContainerStatus, PodCondition } from "../../plugins/kit/kube/objects/types.ts";
 import type { ObservedPod } from "../model/observed.ts";
 import { type AgentPod, isSidecar } from "../model/agent-pod.ts";
 import { sandboxChange } from "../containers/sandbox-change.ts";

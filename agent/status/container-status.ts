@@ -1,6 +1,6 @@
 // Container statuses: what the runtime says, what the last status said, and why a container waits, merged as upstream merges them.
 
-import type { Container, ContainerState, ContainerStatus, VolumeMount } from "../../plugins/kit/objects/types.ts";
+import type { Container, ContainerState, ContainerStatus, VolumeMount } from "../../plugins/kit/kube/objects/types.ts";
 import { isRecursiveReadOnly } from "../containers/recursive-read-only.ts";
 import type { ObservedContainer, ObservedPod } from "../model/observed.ts";
 import { type AgentPod, isSidecar } from "../model/agent-pod.ts";

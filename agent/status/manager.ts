@@ -1,14 +1,14 @@
 // The only writer of pod status to the API. Keeps the newest status of each pod, writes it at once when it changed, coalesces what piles up
 // behind a write, and removes the API object of a pod that has been taken down completely.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { Pod, PodStatus } from "../../plugins/kit/objects/types.ts";
-import { WorkQueue } from "../../plugins/kit/queue.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { Pod, PodStatus } from "../../plugins/kit/kube/objects/types.ts";
+import { WorkQueue } from "../../plugins/kit/base/queue.ts";
 import { type AgentPod, isStaticPod, podName } from "../model/agent-pod.ts";
 import { statusPatch } from "./status-patch.ts";
 

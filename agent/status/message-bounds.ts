@@ -1,6 +1,6 @@
 // Termination messages of one pod together are bounded, so that its object stays small: each container has an equal share.
 
-import type { ContainerState, ContainerStatus } from "../../plugins/kit/objects/types.ts";
+import type { ContainerState, ContainerStatus } from "../../plugins/kit/kube/objects/types.ts";
 
 const mostBytes = 12 << 10;
 

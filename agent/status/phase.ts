@@ -1,6 +1,6 @@
 // The phase of a pod from the states of its containers, case by case as upstream decides it.
 
-import type { ContainerStatus } from "../../plugins/kit/objects/types.ts";
+import type { ContainerStatus } from "../../plugins/kit/kube/objects/types.ts";
 import { type AgentPod, isSidecar, isStaticPod } from "../model/agent-pod.ts";
 import type { PodPhase } from "../model/phase.ts";
 

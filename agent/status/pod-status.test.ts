@@ -1,5 +1,5 @@
 import t from "tap";
-import type { ContainerStatus, PodSpec, PodStatus } from "../../plugins/kit/objects/types.ts";
+import type { ContainerStatus, PodSpec, PodStatus } from "../../plugins/kit/kube/objects/types.ts";
 import type { ObservedContainer, ObservedPod } from "../model/observed.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 import type { ProbeVerdict } from "../model/probe-verdict.ts";

@@ -1,6 +1,6 @@
 // computeStatus() puts a PodStatus together from the pod, what the runtime says, the probes and the status before. Pure.
 
-import type { PodCondition, PodStatus } from "../../plugins/kit/objects/types.ts";
+import type { PodCondition, PodStatus } from "../../plugins/kit/kube/objects/types.ts";
 import { conditionsOf, ownedConditions } from "./conditions.ts";
 import type { BareCondition, Verdict } from "../model/verdict.ts";
 import { type ContainerStatusInput, containerStatuses, endStatuses } from "./container-status.ts";

@@ -1,8 +1,8 @@
 import t from "tap";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { FakeClock, systemClock } from "../../plugins/kit/clock.ts";
-import { noLog } from "../../plugins/kit/log.ts";
-import type { PodStatus } from "../../plugins/kit/objects/types.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { FakeClock, systemClock } from "../../plugins/kit/base/clock.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
+import type { PodStatus } from "../../plugins/kit/kube/objects/types.ts";
 import { testPod } from "../../test/harness/pod-room.ts";
 import { until } from "../../test/harness/until.ts";
 import { StatusManager } from "./manager.ts";

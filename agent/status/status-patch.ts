@@ -1,7 +1,7 @@
 // The smallest strategic merge patch from the status the API has to the one it should have. Conditions of others are never touched.
 
 import { isDeepStrictEqual } from "node:util";
-import type { PodCondition, PodStatus } from "../../plugins/kit/objects/types.ts";
+import type { PodCondition, PodStatus } from "../../plugins/kit/kube/objects/types.ts";
 
 /** Fields that only the kubelet writes: absent from the new status means to be removed. */
 const owned: readonly (keyof PodStatus)[] = [

@@ -1,6 +1,6 @@
 // How a claim's status tells of a volume that grows on its node. Pure.
 
-import type { PersistentVolumeClaim } from "../../plugins/kit/objects/types.ts";
+import type { PersistentVolumeClaim } from "../../plugins/kit/kube/objects/types.ts";
 
 type ClaimStatus = NonNullable<PersistentVolumeClaim["status"]>;
 type ResizeStatus = NonNullable<ClaimStatus["allocatedResourceStatuses"]>[string];

@@ -1,9 +1,9 @@
 // What the rest of the agent asks of its volumes. The volume manager is the only one that mounts and unmounts.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { VolumeUsage } from "../../plugins/kit/volume.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { VolumeUsage } from "../../plugins/kit/contracts/volume.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
-import type { FolderUsage } from "../../plugins/kit/safe-files/folder-usage.ts";
+import type { FolderUsage } from "../../plugins/kit/os/safe-files/folder-usage.ts";
 import type { MountedVolume, SubPathRequest } from "../model/mounted-volume.ts";
 
 export interface VolumeManager {

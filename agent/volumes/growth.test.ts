@@ -1,11 +1,11 @@
 import t from "tap";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { PersistentVolumeClaim } from "../../plugins/kit/objects/types.ts";
-import type { PodObjects } from "../../plugins/kit/pod-objects.ts";
-import type { ExpandOutcome, VolumePlugin } from "../../plugins/kit/volume.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { PersistentVolumeClaim } from "../../plugins/kit/kube/objects/types.ts";
+import type { PodObjects } from "../../plugins/kit/contracts/pod-objects.ts";
+import type { ExpandOutcome, VolumePlugin } from "../../plugins/kit/contracts/volume.ts";
 import { testPod } from "../../test/harness/pod-room.ts";
 import { VolumeGrowth } from "./growth.ts";
 

@@ -3,16 +3,16 @@
 //
 // Invariant: one attempt at a time for each volume, whichever pods use it.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import { KeyedLock } from "../../plugins/kit/keyed-lock.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { PersistentVolume, PersistentVolumeClaim } from "../../plugins/kit/objects/types.ts";
-import type { PodObjects } from "../../plugins/kit/pod-objects.ts";
-import { parseQuantity, quantityValue } from "../../plugins/kit/quantity.ts";
-import type { VolumeMountRequest, VolumePlugin } from "../../plugins/kit/volume.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
+import { KeyedLock } from "../../plugins/kit/base/keyed-lock.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { PersistentVolume, PersistentVolumeClaim } from "../../plugins/kit/kube/objects/types.ts";
+import type { PodObjects } from "../../plugins/kit/contracts/pod-objects.ts";
+import { parseQuantity, quantityValue } from "../../plugins/kit/kube/quantity.ts";
+import type { VolumeMountRequest, VolumePlugin } from "../../plugins/kit/contracts/volume.ts";
 import type { AgentPod } from "../model/agent-pod.ts";
 import type { Recorder } from "../model/recorder.ts";
 import { volumeFrom } from "./resolve.ts";

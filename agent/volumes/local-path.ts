@@ -3,20 +3,20 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { Log } from "../../plugins/kit/log.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
 import {
   localPathRoot,
   removalOf,
   removalsAsked,
   resizeOf,
   resizesAsked,
-} from "../../plugins/kit/objects/local-path.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { Node } from "../../plugins/kit/objects/types.ts";
-import { removeTree } from "../../plugins/kit/safe-files/remove-tree.ts";
-import { limitDirectory } from "../../plugins/kit/platform/project-quota.ts";
+} from "../../plugins/kit/kube/objects/local-path.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { Node } from "../../plugins/kit/kube/objects/types.ts";
+import { removeTree } from "../../plugins/kit/os/safe-files/remove-tree.ts";
+import { limitDirectory } from "../../plugins/kit/os/platform/project-quota.ts";
 
 export interface LocalPathOptions {
   readonly root: string;

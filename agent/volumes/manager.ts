@@ -4,18 +4,18 @@
 // Invariant: work on one pod's volumes never overlaps (a chain of promises per pod); different pods run side by side.
 
 import { isDeepStrictEqual } from "node:util";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault, toFault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { mountsBelow } from "../../plugins/kit/platform/mount.ts";
-import type { PodObjects } from "../../plugins/kit/pod-objects.ts";
-import { parseQuantity, quantityValue } from "../../plugins/kit/quantity.ts";
-import type { VolumeMountRequest, VolumePlugin, VolumeUsage } from "../../plugins/kit/volume.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault, toFault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { mountsBelow } from "../../plugins/kit/os/platform/mount.ts";
+import type { PodObjects } from "../../plugins/kit/contracts/pod-objects.ts";
+import { parseQuantity, quantityValue } from "../../plugins/kit/kube/quantity.ts";
+import type { VolumeMountRequest, VolumePlugin, VolumeUsage } from "../../plugins/kit/contracts/volume.ts";
 import { type AgentPod, podName } from "../model/agent-pod.ts";
 import type { VolumeManager } from "./contract.ts";
 import type { MountedVolume, SubPathRequest } from "../model/mounted-volume.ts";
-import { type FolderUsage, folderUsage } from "../../plugins/kit/safe-files/folder-usage.ts";
+import { type FolderUsage, folderUsage } from "../../plugins/kit/os/safe-files/folder-usage.ts";
 import type { GrowingVolume, VolumeGrowth } from "./growth.ts";
 import { PodDirectories } from "./pod-directories.ts";
 import { resolveVolume } from "./resolve.ts";

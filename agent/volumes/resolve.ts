@@ -1,9 +1,9 @@
 // From a volume of the pod to the volume that a plugin mounts: claims (also ephemeral ones) become the persistent volume behind them.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { PersistentVolume, PersistentVolumeClaim, Volume } from "../../plugins/kit/objects/types.ts";
-import type { PodObjects } from "../../plugins/kit/pod-objects.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { PersistentVolume, PersistentVolumeClaim, Volume } from "../../plugins/kit/kube/objects/types.ts";
+import type { PodObjects } from "../../plugins/kit/contracts/pod-objects.ts";
 import { type AgentPod, podName } from "../model/agent-pod.ts";
 
 export interface ResolvedVolume {

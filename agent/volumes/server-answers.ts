@@ -1,10 +1,10 @@
 // Whether the server behind a volume answers. One that is gone holds whoever looks at its files, in this process everything: so it is asked
 // by a process beside before anything here looks at them.
 
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import { askFileSystem } from "../../plugins/kit/platform/file-system-use.ts";
-import { fileSystemTypes } from "../../plugins/kit/platform/mount.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { askFileSystem } from "../../plugins/kit/os/platform/file-system-use.ts";
+import { fileSystemTypes } from "../../plugins/kit/os/platform/mount.ts";
 
 const onServers = /^(nfs|cifs|smb|ceph|glusterfs|9p|fuse)/;
 const patienceMs = 5_000;

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { mountsBelow, unmount } from "../../plugins/kit/platform/mount.ts";
-import { withoutOpenat2 } from "../../plugins/kit/safe-files/calls.ts";
+import { mountsBelow, unmount } from "../../plugins/kit/os/platform/mount.ts";
+import { withoutOpenat2 } from "../../plugins/kit/os/safe-files/calls.ts";
 import { startSwapper } from "../../test/harness/racer.ts";
 import { bindSubPath, removeBind } from "./sub-path.ts";
 

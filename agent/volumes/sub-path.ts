@@ -2,11 +2,11 @@
 
 import { chmodSync, mkdirSync, statSync } from "node:fs";
 import { basename, dirname, normalize } from "node:path";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import { isMountPoint, mount, mountFlags, unmount } from "../../plugins/kit/platform/mount.ts";
-import { closeHandle } from "../../plugins/kit/safe-files/calls.ts";
-import { Folder } from "../../plugins/kit/safe-files/folder.ts";
-import { openBeneath } from "../../plugins/kit/safe-files/open-beneath.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
+import { isMountPoint, mount, mountFlags, unmount } from "../../plugins/kit/os/platform/mount.ts";
+import { closeHandle } from "../../plugins/kit/os/safe-files/calls.ts";
+import { Folder } from "../../plugins/kit/os/safe-files/folder.ts";
+import { openBeneath } from "../../plugins/kit/os/safe-files/open-beneath.ts";
 
 /** Binds `subPath` of the volume at `target` and returns the target. Makes missing directories, one checked step at a time. */
 export function bindSubPath(volumeRoot: string, subPath: string, target: string): string {

@@ -3,7 +3,7 @@
 
 import { readFileSync, writeSync } from "node:fs";
 import { basename } from "node:path";
-import { uninterrupted } from "../../plugins/kit/call.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
 import type { ProgramInput, ProgramOutput } from "../skel/run-program.ts";
 import { handOver } from "./hand-over.ts";
 

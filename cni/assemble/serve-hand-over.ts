@@ -2,7 +2,7 @@
 
 import { chmodSync, rmSync } from "node:fs";
 import net from "node:net";
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import type { ProgramInput, ProgramOutput } from "../skel/run-program.ts";
 
 const longestRequest = 4 << 20;

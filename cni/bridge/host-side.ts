@@ -1,10 +1,10 @@
 // The host's half of the bridge plugin: the bridge device, its gateway addresses, and forwarding.
 
 import { setTimeout as wait } from "node:timers/promises";
-import type { Call } from "../../plugins/kit/call.ts";
-import { contains, formatPrefix, isSameAddress, type Prefix } from "../../plugins/kit/net/address.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import { randomMac } from "../../plugins/kit/net/links.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { contains, formatPrefix, isSameAddress, type Prefix } from "../../plugins/kit/os/net/address.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import { randomMac } from "../../plugins/kit/os/net/links.ts";
 import type { Link, Space } from "../net/kernel.ts";
 import { CniFault, cniCode } from "../spec/error.ts";
 import type { BridgeSettings, VlanRange } from "./settings.ts";

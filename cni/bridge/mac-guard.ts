@@ -1,8 +1,8 @@
 // `macspoofchk`: what leaves a pod must bear the MAC that it was given. One table of the bridge family per network, with the host's ends
 // that are guarded and the MAC of each.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Nft } from "../../plugins/kit/net/nft.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Nft } from "../../plugins/kit/os/net/nft.ts";
 import { networkHash, ownerComment } from "../net/owner.ts";
 import { inOwnedTables, listOwned, type OwnedSets, removeOwned } from "./owned-table.ts";
 

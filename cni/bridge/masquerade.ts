@@ -1,9 +1,9 @@
 // Masquerading for a network: one nftables table each, with the sources that leave under the host's address and the prefixes they
 // reach under their own. Deleting the table is deleting every trace.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { formatAddress, formatPrefix, networkOf, type Prefix } from "../../plugins/kit/net/address.ts";
-import type { Nft } from "../../plugins/kit/net/nft.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { formatAddress, formatPrefix, networkOf, type Prefix } from "../../plugins/kit/os/net/address.ts";
+import type { Nft } from "../../plugins/kit/os/net/nft.ts";
 import { networkHash, ownerComment } from "../net/owner.ts";
 import { inOwnedTables, listOwned, removeOwned } from "./owned-table.ts";
 

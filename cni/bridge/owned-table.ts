@@ -3,10 +3,10 @@
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Call } from "../../plugins/kit/call.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import { withFileLock } from "../../plugins/kit/net/file-lock.ts";
-import type { Nft } from "../../plugins/kit/net/nft.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import { withFileLock } from "../../plugins/kit/os/net/file-lock.ts";
+import type { Nft } from "../../plugins/kit/os/net/nft.ts";
 import { elementsOf, printElement } from "../net/owner.ts";
 
 export interface OwnedSets {

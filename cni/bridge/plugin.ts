@@ -1,10 +1,10 @@
 // The bridge plugin: joins a pod to a bridge of the host by a veth pair, with the addresses that its IPAM plugin gives.
 
-import { type Call, uninterrupted } from "../../plugins/kit/call.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import { firstAddress, formatAddress, networkOf, offset, parsePrefix } from "../../plugins/kit/net/address.ts";
-import { acceptForwarding } from "../../plugins/kit/net/forward-accept.ts";
-import { randomMac } from "../../plugins/kit/net/links.ts";
+import { type Call, uninterrupted } from "../../plugins/kit/base/call.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import { firstAddress, formatAddress, networkOf, offset, parsePrefix } from "../../plugins/kit/os/net/address.ts";
+import { acceptForwarding } from "../../plugins/kit/os/net/forward-accept.ts";
+import { randomMac } from "../../plugins/kit/os/net/links.ts";
 import type { Kernel, Link, Space } from "../net/kernel.ts";
 import { ownerComment } from "../net/owner.ts";
 import type { PluginConfig } from "../spec/config.ts";

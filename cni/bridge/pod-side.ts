@@ -1,7 +1,7 @@
 // The pod's half of the bridge plugin: addresses and routes on the link inside the namespace, and their check.
 
 import { setTimeout as wait } from "node:timers/promises";
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import {
   type Address,
   formatPrefix,
@@ -10,7 +10,7 @@ import {
   parseAddress,
   parsePrefix,
   type Prefix,
-} from "../../plugins/kit/net/address.ts";
+} from "../../plugins/kit/os/net/address.ts";
 import type { Link, Route, Space } from "../net/kernel.ts";
 import { CniFault, cniCode } from "../spec/error.ts";
 import type { ResultIp, ResultRoute } from "../spec/result.ts";

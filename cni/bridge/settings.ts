@@ -1,6 +1,6 @@
 // The bridge plugin's configuration, checked once.
 
-import { type Prefix, tryPrefix } from "../../plugins/kit/net/address.ts";
+import { type Prefix, tryPrefix } from "../../plugins/kit/os/net/address.ts";
 import type { PluginConfig } from "../spec/config.ts";
 import { CniFault, cniCode } from "../spec/error.ts";
 import type { PluginArgs } from "../spec/plugin.ts";

@@ -1,7 +1,7 @@
 // Chooses an address of a range set: pure, over what is taken. Goes on from the address given out last, so that one
 // just released is the last to be used again.
 
-import { type Address, formatAddress, isSameAddress, offset } from "../../plugins/kit/net/address.ts";
+import { type Address, formatAddress, isSameAddress, offset } from "../../plugins/kit/os/net/address.ts";
 import { CniFault, cniCode } from "../spec/error.ts";
 import { type Range, type RangeSet, rangeOf } from "./ranges.ts";
 

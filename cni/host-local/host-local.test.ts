@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { selfCommand } from "../../plugins/kit/platform/runtime.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { selfCommand } from "../../plugins/kit/os/platform/runtime.ts";
 import type { PluginArgs } from "../spec/plugin.ts";
 import { hostLocal } from "./plugin.ts";
 

@@ -5,9 +5,9 @@
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Call } from "../../plugins/kit/call.ts";
-import { type Address, formatAddress, tryAddress } from "../../plugins/kit/net/address.ts";
-import { withFileLock } from "../../plugins/kit/net/file-lock.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { type Address, formatAddress, tryAddress } from "../../plugins/kit/os/net/address.ts";
+import { withFileLock } from "../../plugins/kit/os/net/file-lock.ts";
 import { networkName } from "../spec/config.ts";
 import { CniFault, cniCode } from "../spec/error.ts";
 import { forget, type LeaseOwner, recall, remember } from "./lease-memory.ts";

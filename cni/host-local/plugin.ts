@@ -1,8 +1,8 @@
 // The host-local IPAM plugin: gives out addresses of configured ranges, one of each set, and remembers them on disk.
 
 import { readFileSync } from "node:fs";
-import type { Call } from "../../plugins/kit/call.ts";
-import { type Address, formatAddress, isSameAddress, tryAddress, tryPrefix } from "../../plugins/kit/net/address.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { type Address, formatAddress, isSameAddress, tryAddress, tryPrefix } from "../../plugins/kit/os/net/address.ts";
 import type { PluginConfig } from "../spec/config.ts";
 import { CniFault, cniCode } from "../spec/error.ts";
 import { type NetworkPlugin, type PluginArgs, validAttachments } from "../spec/plugin.ts";

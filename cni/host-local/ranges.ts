@@ -14,7 +14,7 @@ import {
   tryAddress,
   tryPrefix,
   addressBits,
-} from "../../plugins/kit/net/address.ts";
+} from "../../plugins/kit/os/net/address.ts";
 import { fieldOf } from "../spec/config.ts";
 import { CniFault, cniCode } from "../spec/error.ts";
 

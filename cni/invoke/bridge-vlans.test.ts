@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
 import { ask, noNetworkReason, playHost, randomName, serveIn, testNetns } from "../../test/harness/network.ts";
 import { type Kernel, openKernel } from "../net/kernel.ts";
 import { networkLists } from "./network-lists.ts";

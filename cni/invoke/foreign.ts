@@ -2,7 +2,7 @@
 
 import { accessSync, constants } from "node:fs";
 import { join } from "node:path";
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import { CniFault, cniCode, faultOf } from "../spec/error.ts";
 import type { PluginConfig } from "../spec/config.ts";
 import { type NetworkPlugin, type PluginArgs, printCniArgs } from "../spec/plugin.ts";

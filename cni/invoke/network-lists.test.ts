@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { selfCommand } from "../../plugins/kit/platform/runtime.ts";
+import { selfCommand } from "../../plugins/kit/os/platform/runtime.ts";
 import t from "tap";
 import {
   ask,
@@ -15,13 +15,13 @@ import {
   testNetns,
 } from "../../test/harness/network.ts";
 import { newTag, sctpIn } from "../../test/harness/sctp.ts";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { formatAddress, parsePrefix, parseAddress } from "../../plugins/kit/net/address.ts";
-import { acceptForwarding, withdrawForwarding } from "../../plugins/kit/net/forward-accept.ts";
-import { openRoutes } from "../../plugins/kit/net/links.ts";
-import { listNeighbours } from "../../plugins/kit/net/routes.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { formatAddress, parsePrefix, parseAddress } from "../../plugins/kit/os/net/address.ts";
+import { acceptForwarding, withdrawForwarding } from "../../plugins/kit/os/net/forward-accept.ts";
+import { openRoutes } from "../../plugins/kit/os/net/links.ts";
+import { listNeighbours } from "../../plugins/kit/os/net/routes.ts";
 import { until } from "../../test/harness/until.ts";
-import { deleteNetns, inNetns } from "../../plugins/kit/net/netns.ts";
+import { deleteNetns, inNetns } from "../../plugins/kit/os/net/netns.ts";
 import { openKernel } from "../net/kernel.ts";
 import { runProgram } from "../skel/run-program.ts";
 import { serveHandOver } from "../assemble/serve-hand-over.ts";

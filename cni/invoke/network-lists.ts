@@ -2,11 +2,11 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Call } from "../../plugins/kit/call.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import { Fault, toFault } from "../../plugins/kit/fault.ts";
-import { Gate } from "../../plugins/kit/gate.ts";
-import { type Log, noLog } from "../../plugins/kit/log.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import { Fault, toFault } from "../../plugins/kit/base/fault.ts";
+import { Gate } from "../../plugins/kit/base/gate.ts";
+import { type Log, noLog } from "../../plugins/kit/base/log.ts";
 import { type Kernel, openKernel } from "../net/kernel.ts";
 import { type NetworkList, parseNetworkList } from "../spec/config.ts";
 import { CniFault, cniCode } from "../spec/error.ts";

@@ -1,9 +1,9 @@
 // Takes away what a network left on the host once its pods are gone: the bridge, its masquerading, its host ports and what was
 // accepted for it. For uninstall; knows nothing but the network's name and bridge.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import { withdrawForwarding } from "../../plugins/kit/net/forward-accept.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import { withdrawForwarding } from "../../plugins/kit/os/net/forward-accept.ts";
 import { unguardMacs } from "../bridge/mac-guard.ts";
 import { masqueradeTable } from "../bridge/masquerade.ts";
 import { type Kernel, openKernel } from "../net/kernel.ts";

@@ -1,8 +1,8 @@
 // Runs the verbs of one network list: ADD forwards, CHECK forwards, DEL backwards and completely.
 
-import { type Call, uninterrupted } from "../../plugins/kit/call.ts";
-import { toFault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
+import { type Call, uninterrupted } from "../../plugins/kit/base/call.ts";
+import { toFault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
 import type { NetworkList, PluginConfig } from "../spec/config.ts";
 import { CniFault, cniCode } from "../spec/error.ts";
 import type { Delegate, PluginArgs } from "../spec/plugin.ts";

@@ -3,7 +3,7 @@
 
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { formatAddress, formatPrefix, networkOf, offset, parsePrefix } from "../../plugins/kit/net/address.ts";
+import { formatAddress, formatPrefix, networkOf, offset, parsePrefix } from "../../plugins/kit/os/net/address.ts";
 
 export interface NodeNetwork {
   /** Where the list goes, such as /etc/cni/net.d. */

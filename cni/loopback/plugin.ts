@@ -1,6 +1,6 @@
 // The loopback plugin: brings "lo" up inside the namespace.
 
-import { isFault } from "../../plugins/kit/fault.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
 import type { Kernel, Space } from "../net/kernel.ts";
 import { CniFault, cniCode } from "../spec/error.ts";
 import type { NetworkPlugin, PluginArgs } from "../spec/plugin.ts";

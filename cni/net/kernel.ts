@@ -1,18 +1,18 @@
 // The one seam between the CNI programs and the kernel: a host, the namespaces of pods, and nftables. Everything that a program
 // does to the network goes through these interfaces.
 
-import type { Family, Prefix } from "../../plugins/kit/net/address.ts";
-import * as vlans from "../../plugins/kit/net/bridge-vlans.ts";
-import { enableForwarding } from "../../plugins/kit/net/forwarding.ts";
-import * as links from "../../plugins/kit/net/links.ts";
-import type { NetlinkSocket } from "../../plugins/kit/net/netlink.ts";
-import { closeNetns, inNetns, openNetns } from "../../plugins/kit/net/netns.ts";
-import { type Nft, openNft } from "../../plugins/kit/net/nft.ts";
-import * as routes from "../../plugins/kit/net/routes.ts";
-import { readNetSetting, writeNetSetting } from "../../plugins/kit/net/sysctl.ts";
+import type { Family, Prefix } from "../../plugins/kit/os/net/address.ts";
+import * as vlans from "./bridge-vlans.ts";
+import { enableForwarding } from "../../plugins/kit/os/net/forwarding.ts";
+import * as links from "../../plugins/kit/os/net/links.ts";
+import type { NetlinkSocket } from "../../plugins/kit/os/net/netlink.ts";
+import { closeNetns, inNetns, openNetns } from "../../plugins/kit/os/net/netns.ts";
+import { type Nft, openNft } from "../../plugins/kit/os/net/nft.ts";
+import * as routes from "../../plugins/kit/os/net/routes.ts";
+import { readNetSetting, writeNetSetting } from "../../plugins/kit/os/net/sysctl.ts";
 
-export type { Link } from "../../plugins/kit/net/links.ts";
-export type { Route } from "../../plugins/kit/net/routes.ts";
+export type { Link } from "../../plugins/kit/os/net/links.ts";
+export type { Route } from "../../plugins/kit/os/net/routes.ts";
 
 /** One network namespace, held open. */
 export interface Space {

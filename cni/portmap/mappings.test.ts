@@ -2,7 +2,7 @@ import t from "tap";
 import type { PluginConfig } from "../spec/config.ts";
 import { parseMappings } from "./mappings.ts";
 import { portElements } from "./rules.ts";
-import { parsePrefix } from "../../plugins/kit/net/address.ts";
+import { parsePrefix } from "../../plugins/kit/os/net/address.ts";
 
 const config = (portMappings: unknown, extra = {}): PluginConfig => ({
   cniVersion: "1.0.0",

@@ -1,6 +1,6 @@
 // The port mappings that a runtime hands over, checked.
 
-import { type Address, tryAddress } from "../../plugins/kit/net/address.ts";
+import { type Address, tryAddress } from "../../plugins/kit/os/net/address.ts";
 import { fieldOf, type PluginConfig } from "../spec/config.ts";
 import { CniFault, cniCode } from "../spec/error.ts";
 

@@ -1,9 +1,9 @@
 // The portmap plugin: host ports of a pod, by nftables. Chained behind the plugin that gave the pod its addresses.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import { formatAddress, parsePrefix, type Prefix } from "../../plugins/kit/net/address.ts";
-import { dropConnections } from "../../plugins/kit/net/conntrack.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import { formatAddress, parsePrefix, type Prefix } from "../../plugins/kit/os/net/address.ts";
+import { dropConnections } from "../../plugins/kit/os/net/conntrack.ts";
 import type { Kernel } from "../net/kernel.ts";
 import { elementsOf, ownerComment, printElement } from "../net/owner.ts";
 import { CniFault, cniCode } from "../spec/error.ts";

@@ -1,6 +1,6 @@
 // Host ports as nftables maps: one table for all networks, one map lookup per packet however many ports there are. Pure.
 
-import { formatAddress, formatPrefix, networkOf, type Prefix } from "../../plugins/kit/net/address.ts";
+import { formatAddress, formatPrefix, networkOf, type Prefix } from "../../plugins/kit/os/net/address.ts";
 import type { PortMapping } from "./mappings.ts";
 
 export const hostPortTable = "inet skiff_hostports";

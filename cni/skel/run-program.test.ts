@@ -1,5 +1,5 @@
 import t from "tap";
-import { uninterrupted } from "../../plugins/kit/call.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
 import { CniFault } from "../spec/error.ts";
 import type { NetworkPlugin, PluginArgs } from "../spec/plugin.ts";
 import { supportedVersions } from "../spec/version.ts";

@@ -1,6 +1,6 @@
 // Runs a plugin as a CNI program: environment and stdin in, stdout and exit code out. Knows no plugin and touches no process state.
 
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import { parsePluginConfig } from "../spec/config.ts";
 import { errorBody } from "../spec/error.ts";
 import type { NetworkPlugin } from "../spec/plugin.ts";

@@ -1,6 +1,6 @@
 // The error codes of the CNI specification, and a Fault that carries one.
 
-import { Fault, type FaultCode, toFault } from "../../plugins/kit/fault.ts";
+import { Fault, type FaultCode, toFault } from "../../plugins/kit/base/fault.ts";
 
 export const cniCode = {
   incompatibleVersion: 1,

@@ -1,6 +1,6 @@
 // The NetworkPlugin contract: one step of a network list. The same object is called in process and behind a program's stdin.
 
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import type { PluginConfig } from "./config.ts";
 import type { CniResult } from "./result.ts";
 

@@ -1,6 +1,6 @@
 // What ADD returns: kept in the newest form inside, written and read in the form of the version that a configuration asks for.
 
-import { tryAddress, tryPrefix } from "../../plugins/kit/net/address.ts";
+import { tryAddress, tryPrefix } from "../../plugins/kit/os/net/address.ts";
 import { CniFault, cniCode } from "./error.ts";
 import { type CniVersion, isAtLeast } from "./version.ts";
 

@@ -1,5 +1,5 @@
 import t from "tap";
-import { Fault } from "../../plugins/kit/fault.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import { parseNetworkList } from "./config.ts";
 import { CniFault, errorBody } from "./error.ts";
 import { parseCniArgs, printCniArgs } from "./plugin.ts";

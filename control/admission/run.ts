@@ -2,8 +2,8 @@
 // refuse it. A step that hands the object to strangers (webhooks) and got it back changed makes the others look once more.
 // Most steps have nothing to wait for, and are not waited for: a write passes two dozen of them.
 
-import type { AdmissionPlugin, AdmissionRequest } from "../../plugins/kit/admission.ts";
-import type { Call } from "../../plugins/kit/call.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "../../plugins/kit/contracts/admission.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 
 /** Changes `request.object` in place. Throws the Fault of the first step that refuses. `complete` fills in what strangers leave open. */
 export async function runMutating(

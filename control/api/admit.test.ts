@@ -1,9 +1,9 @@
 // What admission makes of an object before it is stored.
 
 import t from "tap";
-import type { AdmissionPlugin } from "../../plugins/kit/admission.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Pod } from "../../plugins/kit/objects/types.ts";
+import type { AdmissionPlugin } from "../../plugins/kit/contracts/admission.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Pod } from "../../plugins/kit/kube/objects/types.ts";
 import { startApi } from "../../test/harness/api-server.ts";
 
 t.test("mutate() fills in the defaults of what a stranger added", async (t) => {

@@ -1,8 +1,8 @@
 // Takes a write through admission: what is asked of the steps, and how their refusals are told.
 
-import type { AdmissionOperation, AdmissionRequest } from "../../plugins/kit/admission.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { AdmissionOperation, AdmissionRequest } from "../../plugins/kit/contracts/admission.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import { runMutating, runValidating } from "../admission/run.ts";
 import { equivalentsOf } from "./equivalents.ts";
 import type { Scope } from "./scope.ts";

@@ -4,7 +4,7 @@ import http from "node:http";
 import t, { type Test } from "tap";
 import { WebSocket } from "ws";
 import { admin, type Json, startApi, type TestApi } from "../../test/harness/api-server.ts";
-import { serve } from "../../plugins/kit/platform/http-server.ts";
+import { serve } from "../../plugins/kit/os/platform/http-server.ts";
 import type { Authenticator, Authorizer } from "../auth/contract.ts";
 import type { Attributes } from "../machinery/attributes.ts";
 import type { NodeConnector } from "./connect/connector.ts";

@@ -1,6 +1,6 @@
 // pods/binding: the only way a pod gets a node.
 
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import { invalid, required } from "../machinery/field-error.ts";
 import { type Answer, jsonAnswer } from "../machinery/answer.ts";
 import { asObject, decodeBody } from "./body.ts";

@@ -1,13 +1,13 @@
 // Decodes request bodies: JSON, YAML and, for built-in kinds, protobuf; bounded in size, depth and aliases.
 
-import { isFault } from "../../plugins/kit/fault.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import { decodeProtobuf, protobufType } from "./protobuf/decode.ts";
 import { parseMediaType } from "./media-type.ts";
 import { jsonProblem } from "./schema/json-syntax.ts";
 import { badRequest, tooLarge, unsupportedMediaType } from "../machinery/status.ts";
-import { mostOperations } from "../../plugins/kit/patch/json-patch.ts";
-import { readYaml } from "../../plugins/kit/yaml.ts";
+import { mostOperations } from "../../plugins/kit/kube/patch/json-patch.ts";
+import { readYaml } from "../../plugins/kit/base/yaml.ts";
 
 const maximumDepth = 1000;
 /** In 3 MB there is room for a million empty objects, each of which costs far more to check than to send. */

@@ -1,8 +1,8 @@
 // Requests that take too long.
 
 import t from "tap";
-import { FakeClock } from "../../plugins/kit/clock.ts";
-import type { AdmissionPlugin } from "../../plugins/kit/admission.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
+import type { AdmissionPlugin } from "../../plugins/kit/contracts/admission.ts";
 import { startApi } from "../../test/harness/api-server.ts";
 import { deadlineOf } from "./deadline.ts";
 

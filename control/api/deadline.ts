@@ -1,9 +1,9 @@
 // The time limit of requests that are neither watches nor connections: a minute, or less where the client asks for less.
 // At its end the client is told so at once, and the work is told to stop; a write on its way may still happen.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import { badRequest, failure } from "../machinery/status.ts";
 
 export const defaultDeadlineMs = 60_000;

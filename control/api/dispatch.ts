@@ -1,9 +1,9 @@
 // The path of every request: who is it, may they, what do they want, and who answers.
 
 import { wantedForm } from "./media-type.ts";
-import type { UserInfo } from "../../plugins/kit/admission.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { UserInfo } from "../../plugins/kit/kube/user-info.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import { anonymousUser } from "../auth/anonymous.ts";
 import type { Auditor, AuditTrail } from "../auth/audit/contract.ts";
 import type { Authenticator } from "../auth/contract.ts";

@@ -1,8 +1,8 @@
 // What admission is told of other groups and versions that serve the objects of a request.
 
 import t from "tap";
-import type { AdmissionPlugin, AdmissionRequest } from "../../plugins/kit/admission.ts";
-import { uninterrupted } from "../../plugins/kit/call.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "../../plugins/kit/contracts/admission.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
 import { type Json, startApi } from "../../test/harness/api-server.ts";
 import { until } from "../../test/harness/until.ts";
 

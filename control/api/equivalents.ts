@@ -1,8 +1,8 @@
 // Which other groups and versions serve the objects of a resource, for admission rules that were written for one of those.
 
-import type { EquivalentResource } from "../../plugins/kit/admission.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { EquivalentResource } from "../../plugins/kit/contracts/admission.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import { groupVersion, type ResourceDefinition, storageOf } from "../resources/definition.ts";
 import { storageId } from "../storage/keys.ts";
 import type { Registry } from "./registry.ts";

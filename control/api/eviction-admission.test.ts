@@ -1,7 +1,7 @@
 import t from "tap";
 import { startApi } from "../../test/harness/api-server.ts";
-import type { AdmissionPlugin } from "../../plugins/kit/admission.ts";
-import { refuse } from "../../plugins/kit/admission.ts";
+import type { AdmissionPlugin } from "../../plugins/kit/contracts/admission.ts";
+import { refuse } from "../../plugins/kit/contracts/admission.ts";
 
 t.test("an eviction passes admission as the creation of an Eviction, its deletion as that of a pod", async (t) => {
   const asked: string[] = [];

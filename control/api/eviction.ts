@@ -1,8 +1,8 @@
 // pods/eviction: a deletion that asks the pod's disruption budget first.
 
-import type { KubeObject, Pod } from "../../plugins/kit/objects/types.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import { labelSelectorOf } from "../../plugins/kit/selector.ts";
+import type { KubeObject, Pod } from "../../plugins/kit/kube/objects/types.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { labelSelectorOf } from "../../plugins/kit/kube/selector.ts";
 import { storageOf } from "../resources/definition.ts";
 import type { LabelSelector } from "../resources/label-selector.ts";
 import { inNamespace } from "../storage/resource-cache.ts";

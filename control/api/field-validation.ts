@@ -1,6 +1,6 @@
 // What happens to fields that the kind does not have: refused, warned of or dropped, as fieldValidation asks.
 
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import { groupVersion, type ResourceDefinition } from "../resources/definition.ts";
 import type { Decoded } from "./body.ts";
 import { type Decoding, holdToSchema, mostStrictErrors } from "./schema/decode.ts";

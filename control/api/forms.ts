@@ -1,7 +1,7 @@
 // Turns objects and lists into what the client asked for: the object, its metadata only, or a Table; JSON or YAML.
 
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import { writeYaml } from "../../plugins/kit/yaml.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
+import { writeYaml } from "../../plugins/kit/base/yaml.ts";
 import type { ResourceDefinition } from "../resources/definition.ts";
 import { type Answer, bytesAnswer, jsonAnswer } from "../machinery/answer.ts";
 import { type Wanted, wantedForm } from "./media-type.ts";

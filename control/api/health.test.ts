@@ -1,9 +1,9 @@
 // The health endpoints as kube-apiserver answers them, and what they say of the store.
 
 import t from "tap";
-import { FakeClock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Store } from "../../plugins/kit/store.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Store } from "../../plugins/kit/contracts/store.ts";
 import { memoryStore } from "../../plugins/store/memory.ts";
 import { startApi } from "../../test/harness/api-server.ts";
 

@@ -1,7 +1,7 @@
 // A namespace that goes between the checks of a new object and its write.
 
 import t from "tap";
-import type { AdmissionPlugin } from "../../plugins/kit/admission.ts";
+import type { AdmissionPlugin } from "../../plugins/kit/contracts/admission.ts";
 import { startApi } from "../../test/harness/api-server.ts";
 
 t.test("an object whose namespace goes while it is admitted is not stored", async (t) => {

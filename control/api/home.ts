@@ -1,8 +1,8 @@
 // The namespace of a new object. Admission lets nothing be made in one that is going, but it looks before the object is stored, and by
 // what this server knows: until the write the namespace may have gone, emptied, and nobody would ever delete what comes after.
 
-import { namespaceEnding, namespaceMissing } from "../../plugins/kit/namespace-refusals.ts";
-import type { KubeObject, Namespace } from "../../plugins/kit/objects/types.ts";
+import { namespaceEnding, namespaceMissing } from "../../plugins/kit/contracts/namespace-refusals.ts";
+import type { KubeObject, Namespace } from "../../plugins/kit/kube/objects/types.ts";
 import type { Entry } from "../storage/entry.ts";
 import type { Scope } from "./scope.ts";
 

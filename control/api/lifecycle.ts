@@ -1,7 +1,7 @@
 // The life of an object on its way into the store: stamped at creation, held to its past on update, never resurrected.
 
 import { randomUUID } from "node:crypto";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import { type CheckContext, groupVersion, type ResourceDefinition } from "../resources/definition.ts";
 import { deepEqual } from "../machinery/equal.ts";
 import { boundedErrors, type FieldErrors } from "../machinery/field-error.ts";

@@ -2,7 +2,7 @@
 
 import { gunzipSync } from "node:zlib";
 import t from "tap";
-import { FakeClock } from "../../plugins/kit/clock.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
 import { admin, type Json, startApi } from "../../test/harness/api-server.ts";
 import { until } from "../../test/harness/until.ts";
 

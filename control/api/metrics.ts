@@ -1,7 +1,7 @@
 // /metrics: what the server did and holds, under the names that rules and boards for kube-apiserver ask for.
 
-import { Meters } from "../../plugins/kit/meters.ts";
-import { processNumbers } from "../../plugins/kit/platform/process-numbers.ts";
+import { Meters } from "../../plugins/kit/base/meters.ts";
+import { processNumbers } from "../../plugins/kit/os/platform/process-numbers.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import type { Remotes } from "./aggregation/remotes.ts";
 import type { Seats } from "./flow/seats.ts";

@@ -1,7 +1,7 @@
 // Names: what an object may be called, and names made from a prefix.
 
 import { randomBytes } from "node:crypto";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../resources/definition.ts";
 import type { FieldErrors } from "../machinery/field-error.ts";
 import { invalid, required } from "../machinery/field-error.ts";

@@ -2,8 +2,8 @@
 // delete and deletecollection.
 
 import t, { type Test } from "tap";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { ResourceRef } from "../../plugins/kit/objects/resources.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { ResourceRef } from "../../plugins/kit/kube/objects/resources.ts";
 import { admin, type Json, startApi, type TestApi } from "../../test/harness/api-server.ts";
 import { until } from "../../test/harness/until.ts";
 

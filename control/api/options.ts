@@ -1,7 +1,7 @@
 // Options of writes: from the query, and for deletions also from the body.
 
-import { isTrue } from "../../plugins/kit/query-flag.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import { isTrue } from "../../plugins/kit/base/query-flag.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import { decodeBody } from "./body.ts";
 import type { ApiRequest } from "../machinery/request.ts";
 import type { Scope } from "./scope.ts";

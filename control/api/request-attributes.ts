@@ -1,10 +1,10 @@
 // The attributes that a request is authorized by, derived once from its method, path and query, with the values that kube-apiserver's
 // RequestInfo has. Plain requests, upgrades and watches all come here; nothing else may decide what a request is allowed as.
 
-import type { UserInfo } from "../../plugins/kit/admission.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import { isTrue } from "../../plugins/kit/query-flag.ts";
-import { parseLabelSelector } from "../../plugins/kit/selector.ts";
+import type { UserInfo } from "../../plugins/kit/kube/user-info.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import { isTrue } from "../../plugins/kit/base/query-flag.ts";
+import { parseLabelSelector } from "../../plugins/kit/kube/selector.ts";
 import type { Attributes } from "../machinery/attributes.ts";
 import { sortedFields } from "../auth/selector-requirements.ts";
 import { decodePath, type ResourcePath } from "./path.ts";

@@ -1,6 +1,6 @@
 // Asks the authorizers for one set of attributes, and refuses with 403 in upstream's words.
 
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import type { AuditTrail } from "../auth/audit/contract.ts";
 import type { Attributes } from "../machinery/attributes.ts";
 import { describeRefusal } from "../auth/rbac/authorizer.ts";

@@ -1,6 +1,6 @@
 // Access reviews and token reviews: questions to the server's own authenticators and authorizers.
 
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import type { Authorizer } from "../auth/contract.ts";
 import {
   type AccessReview,

@@ -1,7 +1,7 @@
 // The scale subresource: an autoscaling/v1 Scale made from, and written back to, the object's own fields.
 
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import { labelSelectorOf } from "../../plugins/kit/selector.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
+import { labelSelectorOf } from "../../plugins/kit/kube/selector.ts";
 import type { ResourceDefinition, ScalePaths } from "../resources/definition.ts";
 import { age, ageColumn, column, nameColumn } from "../resources/print.ts";
 import { invalid } from "../machinery/field-error.ts";
@@ -23,8 +23,8 @@ import {
   notFound,
   unsupportedMediaType,
 } from "../machinery/status.ts";
-import { applyJsonPatch } from "../../plugins/kit/patch/json-patch.ts";
-import { applyMergePatch } from "../../plugins/kit/patch/merge-patch.ts";
+import { applyJsonPatch } from "../../plugins/kit/kube/patch/json-patch.ts";
+import { applyMergePatch } from "../../plugins/kit/kube/patch/merge-patch.ts";
 import { findEntry } from "./verbs/get.ts";
 import { updateObject } from "./verbs/update.ts";
 

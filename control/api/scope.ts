@@ -1,10 +1,11 @@
 // Scope is one request on one resource while it is being answered; Services is what the server gives to all of them.
 
-import type { AdmissionPlugin, UserInfo } from "../../plugins/kit/admission.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { AdmissionPlugin } from "../../plugins/kit/contracts/admission.ts";
+import type { UserInfo } from "../../plugins/kit/kube/user-info.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import type { AuditTrail } from "../auth/audit/contract.ts";
 import type { Decision } from "../auth/contract.ts";
 import type { Attributes } from "../machinery/attributes.ts";
@@ -12,7 +13,7 @@ import type { ResourceDefinition } from "../resources/definition.ts";
 import type { Entry } from "../storage/entry.ts";
 import type { ObjectStorage } from "../storage/object-storage.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
-import type { Store } from "../../plugins/kit/store.ts";
+import type { Store } from "../../plugins/kit/contracts/store.ts";
 import type { FlowControl } from "./flow/flow-control.ts";
 import type { ApiMetrics } from "./metrics.ts";
 import type { Registry } from "./registry.ts";

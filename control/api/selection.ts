@@ -1,13 +1,13 @@
 // Which objects of a resource a list, watch or deletecollection speaks of.
 
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
 import {
   type FieldRequirement,
   type LabelRequirement,
   parseFieldSelector,
   parseLabelSelector,
-} from "../../plugins/kit/selector.ts";
+} from "../../plugins/kit/kube/selector.ts";
 import type { ResourceDefinition } from "../resources/definition.ts";
 import { labelValue, qualifiedName } from "../resources/names.ts";
 import type { Entry } from "../storage/entry.ts";

@@ -1,7 +1,7 @@
 // The API path as clients meet it, over fetch in the same process.
 
 import t from "tap";
-import { FakeClock } from "../../plugins/kit/clock.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
 import { type Json, startApi } from "../../test/harness/api-server.ts";
 
 const pod = (name: string) => ({

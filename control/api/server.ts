@@ -1,13 +1,14 @@
 // createApiServer puts the API together: storage, definitions, the request path and its identities.
 
 import { join } from "node:path";
-import type { AdmissionPlugin, UserInfo } from "../../plugins/kit/admission.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import type { Handler, Upgrade } from "../../plugins/kit/platform/http-server.ts";
-import { projectFolder } from "../../plugins/kit/platform/project.ts";
-import type { Store } from "../../plugins/kit/store.ts";
+import type { AdmissionPlugin } from "../../plugins/kit/contracts/admission.ts";
+import type { UserInfo } from "../../plugins/kit/kube/user-info.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import type { Handler, Upgrade } from "../../plugins/kit/os/platform/http-server.ts";
+import { projectFolder } from "../../plugins/kit/os/platform/project.ts";
+import type { Store } from "../../plugins/kit/contracts/store.ts";
 import type { Auditor } from "../auth/audit/contract.ts";
 import type { Authenticator, Authorizer, Decision } from "../auth/contract.ts";
 import type { Attributes } from "../machinery/attributes.ts";

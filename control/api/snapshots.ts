@@ -1,9 +1,9 @@
 // Pictures of a collection that several pages are taken from. The cache's arrays are never changed once handed out, so a
 // picture costs one reference; a few are remembered for a few minutes, older ones are read from the store's history.
 
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import type { StoreEntry } from "../../plugins/kit/store.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
+import type { StoreEntry } from "../../plugins/kit/contracts/store.ts";
 import { storageOf } from "../resources/definition.ts";
 import { asBuffer } from "../storage/encoding.ts";
 import { Entry } from "../storage/entry.ts";

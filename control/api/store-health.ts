@@ -1,9 +1,9 @@
 // Asks the store whether it answers, for the health checks: with a time limit, and not again while the last answer is fresh, so
 // that frequent probes cost the store nothing.
 
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { type Call, within } from "../../plugins/kit/call.ts";
-import type { Store } from "../../plugins/kit/store.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import type { Store } from "../../plugins/kit/contracts/store.ts";
 
 /** As kube-apiserver's --etcd-healthcheck-timeout, which is also how long it takes an answer for fresh. */
 const limitMs = 2_000;

@@ -1,6 +1,6 @@
 // Server-side printing: rows and columns as kubectl shows them.
 
-import type { KubeObject, ListMeta } from "../../plugins/kit/objects/types.ts";
+import type { KubeObject, ListMeta } from "../../plugins/kit/kube/objects/types.ts";
 import type { Column, ResourceDefinition } from "../resources/definition.ts";
 import { age } from "../resources/print.ts";
 import { badRequest } from "../machinery/status.ts";

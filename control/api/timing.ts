@@ -1,6 +1,6 @@
 // How long one request takes, and how much of that was not the server's own work: waiting in line, and for webhooks.
 
-import type { Clock } from "../../plugins/kit/clock.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
 
 export class Timing {
   readonly #clock: Clock;

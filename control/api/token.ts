@@ -1,6 +1,6 @@
 // serviceaccounts/token: a TokenRequest, answered by the issuer that the server was given.
 
-import type { ServiceAccount } from "../../plugins/kit/objects/types.ts";
+import type { ServiceAccount } from "../../plugins/kit/kube/objects/types.ts";
 import { mutate, validate } from "./admit.ts";
 import { jsonAnswer } from "../machinery/answer.ts";
 import { asObject, decodeBody } from "./body.ts";

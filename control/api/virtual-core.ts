@@ -1,6 +1,6 @@
 // The core resources that are answered rather than stored.
 
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import { pods } from "../resources/core/pod.ts";
 import { bind } from "./binding.ts";
 import type { HealthCheck } from "./health.ts";

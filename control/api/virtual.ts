@@ -1,7 +1,7 @@
 // Resources that are never stored: a question is posted and answered at once (access reviews), or a list is made on the spot.
 
 import { trackCreate } from "./apply/track.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import { groupVersion, listKindOf } from "../resources/definition.ts";
 import type { Answer } from "../machinery/answer.ts";
 import { asObject, decodeBody } from "./body.ts";

@@ -1,13 +1,13 @@
 // Between the web's Request and Response and ours: for sockets served through fetch handlers, and for calls in the same process.
 
-import type { UserInfo } from "../../plugins/kit/admission.ts";
-import { BytesResponse } from "../../plugins/kit/bytes-response.ts";
-import type { Peer } from "../../plugins/kit/platform/http-server.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import { ServedRequest } from "../../plugins/kit/platform/served-request.ts";
-import { wholeBody } from "../../plugins/kit/platform/request-body.ts";
-import { SinkResponse } from "../../plugins/kit/sink-response.ts";
-import { TextRequest } from "../../plugins/kit/text-request.ts";
+import type { UserInfo } from "../../plugins/kit/kube/user-info.ts";
+import { BytesResponse } from "../../plugins/kit/base/bytes-response.ts";
+import type { Peer } from "../../plugins/kit/os/platform/http-server.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import { ServedRequest } from "../../plugins/kit/os/platform/served-request.ts";
+import { wholeBody } from "../../plugins/kit/os/platform/request-body.ts";
+import { SinkResponse } from "../../plugins/kit/base/sink-response.ts";
+import { TextRequest } from "../../plugins/kit/base/text-request.ts";
 import type { Answer } from "../machinery/answer.ts";
 import type { ApiRequest } from "../machinery/request.ts";
 import { badRequest, tooLarge } from "../machinery/status.ts";

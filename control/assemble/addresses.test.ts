@@ -1,5 +1,5 @@
 import t from "tap";
-import { FakeClock } from "../../plugins/kit/clock.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
 import { OwnAddresses, serverAddresses } from "./addresses.ts";
 
 t.test("serverAddresses() takes what it is told before what it finds", async (t) => {

@@ -1,7 +1,7 @@
 // Where this server may be reached, now and after its machine's addresses have changed.
 
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { findAddresses } from "../../plugins/kit/net/own-addresses.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { findAddresses } from "../../plugins/kit/os/net/own-addresses.ts";
 
 export interface ServerAddresses {
   /** The one that pods and nodes are told. */

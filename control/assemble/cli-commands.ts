@@ -2,10 +2,10 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Call } from "../../plugins/kit/call.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import type { Settings } from "../../plugins/kit/settings.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
+import type { Settings } from "../../plugins/kit/base/settings.ts";
 import { accessByKubeconfig, type ClusterAccess } from "../cli/access.ts";
 import { execInPod } from "../cli/exec.ts";
 import { showLogs } from "../cli/logs.ts";

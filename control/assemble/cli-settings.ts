@@ -1,6 +1,6 @@
 // What `skiff status`, `skiff logs` and `skiff exec` can be told.
 
-import type { Setting } from "../../plugins/kit/settings.ts";
+import type { Setting } from "../../plugins/kit/base/settings.ts";
 
 const flag = (name: string, short: string, help: string): Setting => ({
   name,

@@ -2,12 +2,12 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Call } from "../../plugins/kit/call.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { loadKubeconfig } from "../../plugins/kit/client/kubeconfig.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import { Fault, toFault } from "../../plugins/kit/fault.ts";
-import { certificateHash } from "../../plugins/kit/join-token.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { loadKubeconfig } from "../../plugins/kit/kube/client/kubeconfig.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import { Fault, toFault } from "../../plugins/kit/base/fault.ts";
+import { certificateHash } from "../../plugins/kit/kube/join-token.ts";
 import { createJoinToken, deleteJoinToken, listJoinTokens } from "../auth/join/tokens.ts";
 import { rotateKeyPath } from "../auth/paths.ts";
 import { durationSeconds } from "./duration.ts";

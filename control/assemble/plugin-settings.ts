@@ -1,10 +1,10 @@
 // Settings of plugins as a whole program sees them: each must belong to some plugin, of the control plane, of a node, or the user's own.
 
 import { controlPlugins, networkDaemons, nodePlugins } from "../../plugins/builtins.ts";
-import type { AnyPlugin } from "../../plugins/kit/plugin.ts";
-import { refuseUnknownSettings } from "../../plugins/kit/registry.ts";
-import { storeKind } from "../../plugins/kit/store.ts";
-import type { Settings } from "../../plugins/kit/settings.ts";
+import type { AnyPlugin } from "../../plugins/kit/base/plugin.ts";
+import { refuseUnknownSettings } from "../../plugins/kit/base/registry.ts";
+import { storeKind } from "../../plugins/kit/contracts/store.ts";
+import type { Settings } from "../../plugins/kit/base/settings.ts";
 import { sqlite } from "../../plugins/store/sqlite.ts";
 import { allAccessPlugins } from "../auth/plugins.ts";
 

@@ -1,10 +1,10 @@
 // `skiff server`: the control plane alone.
 
 import { hostname } from "node:os";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import type { CommandContext } from "../../plugins/kit/command-line.ts";
-import { openInstance, tellReady } from "../../plugins/kit/instance.ts";
-import type { Settings } from "../../plugins/kit/settings.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import type { CommandContext } from "../../plugins/kit/os/command-line.ts";
+import { openInstance, tellReady } from "../../plugins/kit/os/instance.ts";
+import type { Settings } from "../../plugins/kit/base/settings.ts";
 import { checkPluginSettings } from "./plugin-settings.ts";
 import { openServer } from "./server.ts";
 

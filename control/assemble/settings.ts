@@ -1,7 +1,7 @@
 // What a control plane can be told on the command line or in the config file.
 
 import { durationSeconds } from "./duration.ts";
-import { portProblem as port, type Setting } from "../../plugins/kit/settings.ts";
+import { portProblem as port, type Setting } from "../../plugins/kit/base/settings.ts";
 
 const isTime = (value: string) =>
   (durationSeconds(value) ?? 0) > 0 ? undefined : "it is a time above 0, such as 40s or 2m";

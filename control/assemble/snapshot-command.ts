@@ -2,11 +2,11 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import { claimDataDir } from "../../plugins/kit/platform/data-dir.ts";
-import type { FileLock } from "../../plugins/kit/platform/files.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
+import { claimDataDir } from "../../plugins/kit/os/platform/data-dir.ts";
+import type { FileLock } from "../../plugins/kit/os/platform/files.ts";
 import { copySqliteStore } from "../../plugins/store/sqlite/copy.ts";
 import { restoreSqliteStore } from "../../plugins/store/sqlite/restore.ts";
 import { listSnapshots, type SnapshotInfo, snapshotsFolder, takeSnapshot } from "../snapshots/files.ts";

@@ -1,14 +1,14 @@
 // Opens the store that `--store` names: SQLite below the data dir, an etcd cluster, or a plugin of the user's.
 
 import { join } from "node:path";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import type { AnyPlugin } from "../../plugins/kit/plugin.ts";
-import { chosenPlugin } from "../../plugins/kit/plugin-sides.ts";
-import { configured, openChosen, rawSettings } from "../../plugins/kit/registry.ts";
-import { type Store, storeKind } from "../../plugins/kit/store.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import type { AnyPlugin } from "../../plugins/kit/base/plugin.ts";
+import { chosenPlugin } from "../../plugins/kit/base/plugin-sides.ts";
+import { configured, openChosen, rawSettings } from "../../plugins/kit/base/registry.ts";
+import { type Store, storeKind } from "../../plugins/kit/contracts/store.ts";
 import { openSqliteStore, sqlite } from "../../plugins/store/sqlite.ts";
 
 export interface StoreChoice {

@@ -2,12 +2,12 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import { readPagePort } from "../../plugins/kit/platform/page-port.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
+import { type ResourceRef, resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
+import { readPagePort } from "../../plugins/kit/os/platform/page-port.ts";
 import { withServer } from "./commands.ts";
 import { durationSeconds } from "./duration.ts";
 

@@ -1,6 +1,6 @@
 // Attribute-based authorization from a policy file: one JSON object a line, each allowing what it matches.
 
-import { Fault } from "../../plugins/kit/fault.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import type { Authorizer } from "./contract.ts";
 import type { Attributes } from "../machinery/attributes.ts";
 

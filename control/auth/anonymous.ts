@@ -1,6 +1,6 @@
 // Lets requests without any credentials through as nobody, on the few paths that must answer before anyone has an identity.
 
-import type { UserInfo } from "../../plugins/kit/admission.ts";
+import type { UserInfo } from "../../plugins/kit/kube/user-info.ts";
 import type { Authenticator } from "./contract.ts";
 
 export const anonymousUser: UserInfo = { name: "system:anonymous", groups: ["system:unauthenticated"] };

@@ -1,14 +1,15 @@
 // Puts authentication and authorization together. The authorizers decide by objects that the API server caches, so most of them
 // begin to work when `connect` hands over its informers; until then only system:masters may act.
 
-import type { AdmissionPlugin, UserInfo } from "../../plugins/kit/admission.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { ClusterView, GroupResource } from "../../plugins/kit/cluster-view.ts";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { AdmissionPlugin } from "../../plugins/kit/contracts/admission.ts";
+import type { UserInfo } from "../../plugins/kit/kube/user-info.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { ClusterView, GroupResource } from "../../plugins/kit/kube/cluster-view.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
+import { type ResourceRef, resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import type { TokenIssuer } from "./tokens/contract.ts";
 import { anonymousAuthenticator } from "./anonymous.ts";
 import { authorizeBy } from "./authorize.ts";

@@ -1,7 +1,7 @@
 // Asks a list of authorizers in order: the first that allows or denies decides; when none does, the answer is no.
 
-import type { UserInfo } from "../../plugins/kit/admission.ts";
-import type { Call } from "../../plugins/kit/call.ts";
+import type { UserInfo } from "../../plugins/kit/kube/user-info.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import type { Authorizer, Decision, PathRule, ResourceRule } from "./contract.ts";
 import type { Attributes } from "../machinery/attributes.ts";
 

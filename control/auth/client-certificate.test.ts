@@ -1,6 +1,6 @@
 import t from "tap";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { FakeClock } from "../../plugins/kit/clock.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
 import { clientCertificateAuthenticator } from "./client-certificate.ts";
 
 t.test("a client certificate is believed until its end, however long the connection lasts", async (t) => {

@@ -1,10 +1,10 @@
 // Authenticates the client certificate of the connection: the common name is the user, organizations are the groups.
 // The server seam hands over a certificate only when it was verified against the cluster's CA.
 
-import type { UserInfo } from "../../plugins/kit/admission.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Peer } from "../../plugins/kit/platform/http-server.ts";
+import type { UserInfo } from "../../plugins/kit/kube/user-info.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Peer } from "../../plugins/kit/os/platform/http-server.ts";
 import type { Authenticator } from "./contract.ts";
 
 type Certificate = NonNullable<Peer["certificate"]>;

@@ -1,9 +1,9 @@
 // What the API path asks of authentication and authorization: who is this, and may they.
 
-import type { UserInfo } from "../../plugins/kit/admission.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Peer } from "../../plugins/kit/platform/http-server.ts";
-import { type Kind, kind } from "../../plugins/kit/plugin.ts";
+import type { UserInfo } from "../../plugins/kit/kube/user-info.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Peer } from "../../plugins/kit/os/platform/http-server.ts";
+import { type Kind, kind } from "../../plugins/kit/base/plugin.ts";
 import type { Attributes } from "../machinery/attributes.ts";
 
 /** What a request shows of itself; headers are read, never changed. */

@@ -1,9 +1,9 @@
 // Acting as someone else: reads the Impersonate-* headers, asks whether the real user may, and gives the user to go on as.
 
-import type { UserInfo } from "../../plugins/kit/admission.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import { headerLines, headerNames } from "../../plugins/kit/platform/served-headers.ts";
-import { badRequest, statusFault } from "../../plugins/kit/status-fault.ts";
+import type { UserInfo } from "../../plugins/kit/kube/user-info.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { headerLines, headerNames } from "../../plugins/kit/os/platform/served-headers.ts";
+import { badRequest, statusFault } from "../../plugins/kit/kube/status-fault.ts";
 import { dnsLabel, dnsSubdomain } from "../resources/names.ts";
 import type { Decision } from "./contract.ts";
 import type { Attributes } from "../machinery/attributes.ts";

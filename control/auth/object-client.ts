@@ -1,6 +1,6 @@
 // The few calls of an API client that this room makes, so that tests need no server.
 
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 
 interface ResourceRefLike {
   group: string;

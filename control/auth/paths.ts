@@ -1,6 +1,6 @@
 // Paths of this room that are no resources: how others verify our tokens, and changing the key of stored secrets.
 
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import { jsonAnswer } from "../machinery/answer.ts";
 import type { PathHandler } from "../machinery/path-handler.ts";
 import { discoveryPath, jsonWebKeySet, keySetPath, openIdConfiguration } from "./tokens/discovery.ts";

@@ -4,10 +4,10 @@
 import { createPrivateKey, createPublicKey } from "node:crypto";
 import { chmodSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { CertificateAndKey } from "../../plugins/kit/x509.ts";
-import { createKeyPair, parseCertificate } from "../../plugins/kit/x509.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { CertificateAndKey } from "../../plugins/kit/os/x509.ts";
+import { createKeyPair, parseCertificate } from "../../plugins/kit/os/x509.ts";
 import { readIfPresent, removeLeftovers, writeIfChanged, writeWhole } from "./pki/files.ts";
 import { kubeconfigText } from "./pki/kubeconfig.ts";
 import { joinPair, type LeafWish, leafAt, newAuthority, splitPair } from "./pki/pair.ts";

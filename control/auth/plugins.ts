@@ -1,7 +1,7 @@
 // Further ways to know and to allow users, as plugins: each is opened only when its settings are there.
 
 import { readFileSync } from "node:fs";
-import { loadKubeconfig } from "../../plugins/kit/client/kubeconfig.ts";
+import { loadKubeconfig } from "../../plugins/kit/kube/client/kubeconfig.ts";
 import {
   checkSettings,
   listOf,
@@ -10,10 +10,10 @@ import {
   string,
   withDefault,
   integer,
-} from "../../plugins/kit/config-check.ts";
-import { toFault } from "../../plugins/kit/fault.ts";
-import { httpFetch } from "../../plugins/kit/platform/http-client.ts";
-import type { AnyPlugin, Plugin } from "../../plugins/kit/plugin.ts";
+} from "../../plugins/kit/base/config-check.ts";
+import { toFault } from "../../plugins/kit/base/fault.ts";
+import { httpFetch } from "../../plugins/kit/os/platform/http-client.ts";
+import type { AnyPlugin, Plugin } from "../../plugins/kit/base/plugin.ts";
 import { abacAuthorizer } from "./abac.ts";
 import { type Authorizer, authorizerKind } from "./contract.ts";
 import { type TokenAuthenticator, tokenAuthenticatorKind } from "./tokens/contract.ts";

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import t from "tap";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
-import { FakeClock } from "../../plugins/kit/clock.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
 import type { Json } from "../../test/harness/api-server.ts";
-import { ServedHeaders } from "../../plugins/kit/platform/served-headers.ts";
-import { noLog } from "../../plugins/kit/log.ts";
+import { ServedHeaders } from "../../plugins/kit/os/platform/served-headers.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
 import { abacAuthorizer } from "./abac.ts";
 import { authorizeBy } from "./authorize.ts";
 import type { Authorizer } from "./contract.ts";

@@ -1,11 +1,11 @@
 // Evaluates the virtual resources that ask who someone is and what they may do. Nothing here is stored: the API path
 // checks the shape, calls the function, and answers with what it returns.
 
-import type { UserInfo } from "../../plugins/kit/admission.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { ObjectMeta } from "../../plugins/kit/objects/types.ts";
-import { badRequest, statusFault } from "../../plugins/kit/status-fault.ts";
+import type { UserInfo } from "../../plugins/kit/kube/user-info.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { ObjectMeta } from "../../plugins/kit/kube/objects/types.ts";
+import { badRequest, statusFault } from "../../plugins/kit/kube/status-fault.ts";
 import { qualifiedName } from "../resources/names.ts";
 import { authorizeBy, rulesBy } from "./authorize.ts";
 import type { Authorizer } from "./contract.ts";

@@ -1,13 +1,13 @@
 // The selectors of a request as a SubjectAccessReview carries them. A selector that cannot be read has none: the request is judged as
 // the wider one without it.
 
-import { isFault } from "../../plugins/kit/fault.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
 import {
   type FieldRequirement,
   type LabelRequirement,
   parseFieldSelector,
   parseLabelSelector,
-} from "../../plugins/kit/selector.ts";
+} from "../../plugins/kit/kube/selector.ts";
 
 export interface Requirement {
   readonly key: string;

@@ -1,10 +1,10 @@
 // Servers that share a store must have the same keys: else one calls the other's tokens and certificates forged and cannot read its secrets.
 // Which keys the cluster uses stands in the store by fingerprint, and a server that lacks one of them does not take part.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Store } from "../../plugins/kit/store.ts";
-import { parseCertificate } from "../../plugins/kit/x509.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Store } from "../../plugins/kit/contracts/store.ts";
+import { parseCertificate } from "../../plugins/kit/os/x509.ts";
 import { storagePrefix } from "../storage/keys.ts";
 import type { EncryptionKeys } from "./encryption/keys.ts";
 import { keyIdOf, sealedResources } from "./encryption/transformer.ts";

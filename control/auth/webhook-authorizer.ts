@@ -1,8 +1,8 @@
 // Asks a remote service by SubjectAccessReview. Answers are kept for a while; a service that cannot be reached has no opinion.
 
-import { type Call, within } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
 import type { Authorizer, Decision } from "./contract.ts";
 import type { Attributes } from "../machinery/attributes.ts";
 import { fieldRequirements, labelRequirements } from "./selector-requirements.ts";

@@ -1,19 +1,19 @@
 // Publishes the cluster's address ranges, DNS addresses and domain to the nodes that join, and keeps a server with other ranges than those
 // the cluster was created with from starting: services and nodes keep the addresses that they have.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import { contains, overlaps, parsePrefix, tryAddress, tryPrefix } from "../../plugins/kit/net/address.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
+import { contains, overlaps, parsePrefix, tryAddress, tryPrefix } from "../../plugins/kit/os/net/address.ts";
 import {
   type ClusterNetwork,
   clusterNetworkMap,
   flagValue,
   networkData,
   networkFromData,
-} from "../../plugins/kit/net/cluster-network.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { KubeObject, Node, Service } from "../../plugins/kit/objects/types.ts";
+} from "../../plugins/kit/kube/cluster-network.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject, Node, Service } from "../../plugins/kit/kube/objects/types.ts";
 
 type RangeFlag = "cluster-cidr" | "service-cidr";
 

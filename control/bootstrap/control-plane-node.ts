@@ -1,15 +1,15 @@
 // The node that shares its process with an API server shows it: `kubectl get nodes` tells its role as it does on any cluster.
 
-import type { UserInfo } from "../../plugins/kit/admission.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import type { Fetch } from "../../plugins/kit/fetch.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { daemonGroup, daemonUser, type NodeDaemon } from "../../plugins/kit/node-daemon.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { Node } from "../../plugins/kit/objects/types.ts";
+import type { UserInfo } from "../../plugins/kit/kube/user-info.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import type { Fetch } from "../../plugins/kit/base/fetch.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { daemonGroup, daemonUser, type NodeDaemon } from "../../plugins/kit/kube/node-daemon.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { Node } from "../../plugins/kit/kube/objects/types.ts";
 import { systemUser } from "../auth/assemble.ts";
 
 const role = "node-role.kubernetes.io/control-plane";

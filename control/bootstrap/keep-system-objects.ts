@@ -1,11 +1,11 @@
 // Brings back what every cluster has when somebody deletes it: each deletion of a system object leads to one round of making what is
 // missing. Changes that people made to what is still there are left alone, as at every start.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { type ResourceRef, resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import type { Informers } from "../manager/contract.ts";
 import { systemObjectNames } from "./system-objects.ts";
 

@@ -1,9 +1,9 @@
 import t, { type Test } from "tap";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { FakeClock } from "../../plugins/kit/clock.ts";
-import { noLog as log } from "../../plugins/kit/log.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
+import { noLog as log } from "../../plugins/kit/base/log.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
 import { admin, type Json, startApi } from "../../test/harness/api-server.ts";
 import { testPki } from "../../test/harness/certificates.ts";
 import { until } from "../../test/harness/until.ts";

@@ -3,14 +3,14 @@
 // for its duration, by the clock of whoever looks, is that of a server that is gone.
 
 import { createHash } from "node:crypto";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { KubeObject, Lease } from "../../plugins/kit/objects/types.ts";
-import { statusFault } from "../../plugins/kit/status-fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject, Lease } from "../../plugins/kit/kube/objects/types.ts";
+import { statusFault } from "../../plugins/kit/kube/status-fault.ts";
 import { serverLease } from "../auth/certificates/server-names.ts";
 import { validateReachableIp } from "../resources/addresses.ts";
 

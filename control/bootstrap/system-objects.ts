@@ -2,16 +2,16 @@
 // pods find the API by, and `kube-dns`, that holds the address of the cluster's DNS.
 
 import ipaddr from "ipaddr.js";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { localPathProvisioner } from "../../plugins/kit/objects/local-path.ts";
-import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import { type ClusterNetwork, clusterNetworkMap } from "../../plugins/kit/net/cluster-network.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { localPathProvisioner } from "../../plugins/kit/kube/objects/local-path.ts";
+import { type ResourceRef, resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
+import { type ClusterNetwork, clusterNetworkMap } from "../../plugins/kit/kube/cluster-network.ts";
 import { clusterNetworkObject } from "./cluster-network.ts";
-import { writeYaml } from "../../plugins/kit/yaml.ts";
+import { writeYaml } from "../../plugins/kit/base/yaml.ts";
 
 export interface SystemFacts {
   readonly serviceCidr: string;

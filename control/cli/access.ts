@@ -1,9 +1,9 @@
 // The way to a cluster's API for the commands that look at it: whose identity it carries, and how streams are opened with it.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { loadKubeconfig } from "../../plugins/kit/client/kubeconfig.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { loadKubeconfig } from "../../plugins/kit/kube/client/kubeconfig.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
 
 /** Where a stream is dialled to, and with what. */
 interface StreamWay {

@@ -2,7 +2,7 @@
 
 import type { Readable, Writable } from "node:stream";
 import { dialStream } from "../../cri/stream/dial.ts";
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import type { ClusterAccess } from "./access.ts";
 import { type PodWish, podContainer } from "./pod-container.ts";
 import { type Screen, takeScreen } from "./screen.ts";

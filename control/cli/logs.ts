@@ -2,7 +2,7 @@
 
 import { once } from "node:events";
 import type { Writable } from "node:stream";
-import { branch, type Call } from "../../plugins/kit/call.ts";
+import { branch, type Call } from "../../plugins/kit/base/call.ts";
 import type { ClusterAccess } from "./access.ts";
 import { type PodWish, podContainer } from "./pod-container.ts";
 

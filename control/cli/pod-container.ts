@@ -1,9 +1,9 @@
 // Which container of a pod is meant when none is named: the one that its annotation names, or the first, as kubectl has it.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { Pod } from "../../plugins/kit/objects/types.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { Pod } from "../../plugins/kit/kube/objects/types.ts";
 import type { ClusterAccess } from "./access.ts";
 
 export interface PodWish {

@@ -1,10 +1,10 @@
 // `skiff status`: nodes and pods with their restarts, what they use and what they wait for, in the words of the API server.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
-import { parseQuantity } from "../../plugins/kit/quantity.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import type { Node, Pod } from "../../plugins/kit/kube/objects/types.ts";
+import { parseQuantity } from "../../plugins/kit/kube/quantity.ts";
 import type { ClusterAccess } from "./access.ts";
 import { inColumns, tableRows } from "./table.ts";
 import { waitLines } from "./waits.ts";

@@ -1,8 +1,8 @@
 // Text in columns, from the Tables that an API server prints its resources as.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { ObjectMeta } from "../../plugins/kit/objects/types.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { ObjectMeta } from "../../plugins/kit/kube/objects/types.ts";
 
 export interface TableRow<T> {
   readonly cells: Readonly<Record<string, string>>;

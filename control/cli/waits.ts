@@ -1,7 +1,7 @@
 // What pods that do not run yet wait for, in the words of their newest events.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Event, Pod } from "../../plugins/kit/objects/types.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Event, Pod } from "../../plugins/kit/kube/objects/types.ts";
 import type { ClusterAccess } from "./access.ts";
 
 /** A crowd waits for the same thing, as a rule. */

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
+import { type ResourceRef, resources } from "../../plugins/kit/kube/objects/resources.ts";
 import type { Json } from "../../test/harness/api-server.ts";
 import { controllerRoom, type ControllerRoom } from "../../test/harness/controllers.ts";
 import { sourceFiles } from "../../test/harness/source-files.ts";

@@ -1,6 +1,6 @@
 // Every controller, one line each. The name is the service account in kube-system that it acts as; the bootstrap policy knows them.
 
-import type { CertificateAndKey } from "../../plugins/kit/x509.ts";
+import type { CertificateAndKey } from "../../plugins/kit/os/x509.ts";
 import type { ReservedNames } from "../auth/certificates/reserved-names.ts";
 import type { SigningKey } from "../auth/tokens/jwt.ts";
 import type { ControllerFactory } from "../manager/contract.ts";

@@ -1,6 +1,6 @@
 // Every resource whose objects are kept: the built-in ones, and those that custom resource definitions add while we run.
 
-import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
+import { type ResourceRef, resources } from "../../plugins/kit/kube/objects/resources.ts";
 import type { Informers } from "../manager/contract.ts";
 
 interface CustomResourceDefinition {

@@ -1,6 +1,6 @@
 // Answer is what the API path produces, before it becomes a web Response or bytes on a socket.
 
-import type { Sink } from "../../plugins/kit/sink-response.ts";
+import type { Sink } from "../../plugins/kit/base/sink-response.ts";
 import type { Status } from "./status.ts";
 
 type Body =

@@ -1,6 +1,6 @@
 // What a request does, and to what: what authorizers decide by.
 
-import type { UserInfo } from "../../plugins/kit/admission.ts";
+import type { UserInfo } from "../../plugins/kit/kube/user-info.ts";
 
 export interface Attributes {
   readonly user: UserInfo;

@@ -1,6 +1,6 @@
 // Paths that are not resources.
 
-import type { UserInfo } from "../../plugins/kit/admission.ts";
+import type { UserInfo } from "../../plugins/kit/kube/user-info.ts";
 import type { Answer } from "./answer.ts";
 import type { ApiRequest } from "./request.ts";
 

@@ -1,8 +1,8 @@
 // ApiRequest is one request as the API path reads it, whatever carried it: a socket, or a call in the same process.
 
-import type { UserInfo } from "../../plugins/kit/admission.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Peer } from "../../plugins/kit/platform/http-server.ts";
+import type { UserInfo } from "../../plugins/kit/kube/user-info.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Peer } from "../../plugins/kit/os/platform/http-server.ts";
 
 export interface ApiRequest extends Call {
   readonly method: string;

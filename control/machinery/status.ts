@@ -1,6 +1,6 @@
 // Status is how the API says what went wrong. Here every refusal gets upstream's reason, code, message and details.
 
-import { Fault, type FaultCode, isFault } from "../../plugins/kit/fault.ts";
+import { Fault, type FaultCode, isFault } from "../../plugins/kit/base/fault.ts";
 import type { FieldError } from "./field-error.ts";
 
 export interface StatusCause {

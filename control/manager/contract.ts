@@ -1,13 +1,13 @@
 // What a controller is: a name, what wakes it, and a level-driven reconcile of one key. And what it is handed.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { EventRecorder } from "../../plugins/kit/events.ts";
-import type { Informer } from "../../plugins/kit/informer.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import type { ResourceRef } from "../../plugins/kit/objects/resources.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { EventRecorder } from "../../plugins/kit/kube/events.ts";
+import type { Informer } from "../../plugins/kit/kube/informer.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import type { ResourceRef } from "../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 
 /** Shared informers: one decoded copy of each object in this process, never changed by anyone. */
 export interface Informers {

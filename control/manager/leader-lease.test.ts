@@ -1,7 +1,7 @@
 import t from "tap";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { FakeClock } from "../../plugins/kit/clock.ts";
-import { noLog } from "../../plugins/kit/log.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
 import { admin, startApi, type TestApi } from "../../test/harness/api-server.ts";
 import { until } from "../../test/harness/until.ts";
 import { LeaderLease } from "./leader-lease.ts";

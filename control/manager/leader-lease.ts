@@ -1,13 +1,13 @@
 // Leader lease: of several control planes on one store, one works. Taking the lease is a write through our own API server, which
 // answers only when its cache holds it; so whoever begins a term has seen every write of the term before.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { ObjectMeta } from "../../plugins/kit/objects/types.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { ObjectMeta } from "../../plugins/kit/kube/objects/types.ts";
 
 export interface LeaderLeaseOptions {
   readonly client: ApiClient;

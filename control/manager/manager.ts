@@ -3,10 +3,10 @@
 // Controllers need no expectations: the API server answers a write only when the shared cache holds it, so a controller that
 // looks again always sees what it did, also right after a restart.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Meters } from "../../plugins/kit/meters.ts";
-import { WorkQueue } from "../../plugins/kit/queue.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Meters } from "../../plugins/kit/base/meters.ts";
+import { WorkQueue } from "../../plugins/kit/base/queue.ts";
 import type { ControllerContext, ControllerFactory, Reconciler } from "./contract.ts";
 
 interface ControllerCounters {

@@ -1,6 +1,6 @@
 // Owner references: who controls an object, and the references a controller writes.
 
-import type { KubeObject, OwnerReference } from "../../plugins/kit/objects/types.ts";
+import type { KubeObject, OwnerReference } from "../../plugins/kit/kube/objects/types.ts";
 
 type Owned = Pick<KubeObject, "metadata">;
 

@@ -1,10 +1,10 @@
 // Writing an object's status: only when it differs, and a race that somebody else won is no failure.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import { apiVersionOf, type ResourceRef } from "../../plugins/kit/objects/resources.ts";
-import type { ObjectMeta } from "../../plugins/kit/objects/types.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import { apiVersionOf, type ResourceRef } from "../../plugins/kit/kube/objects/resources.ts";
+import type { ObjectMeta } from "../../plugins/kit/kube/objects/types.ts";
 import { deepEqual } from "../machinery/equal.ts";
 
 /** The answer is false when the object changed or went meanwhile; that change wakes the controller again. */

@@ -1,6 +1,6 @@
 // Checks where a webhook is said to listen: a URL or a service, and the authority of its certificate.
 
-import type { ClientConfig } from "../../plugins/kit/client-config.ts";
+import type { ClientConfig } from "../../plugins/kit/kube/client-config.ts";
 import { type FieldErrors, invalid, required } from "../machinery/field-error.ts";
 import { dnsSubdomain } from "./names.ts";
 

@@ -1,9 +1,9 @@
 // ResourceDefinition is all that the generic API path needs to know about one version of one resource.
 // Adding a resource is one file that exports one, and one line in index.ts.
 
-import type { UserInfo } from "../../plugins/kit/admission.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { UserInfo } from "../../plugins/kit/kube/user-info.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import type { Attributes } from "../machinery/attributes.ts";
 import type { Entry } from "../storage/entry.ts";
 import type { StorageRef } from "../storage/keys.ts";

@@ -1,6 +1,6 @@
 // Amounts of bytes that are not whole: taken, but told.
 
-import { formatQuantity, parseQuantity } from "../../plugins/kit/quantity.ts";
+import { formatQuantity, parseQuantity } from "../../plugins/kit/kube/quantity.ts";
 
 interface Resources {
   limits?: Record<string, string | number> | null;

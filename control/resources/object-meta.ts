@@ -1,6 +1,6 @@
 // Validation of what all objects share: their metadata.
 
-import type { KubeObject, ObjectMeta, OwnerReference } from "../../plugins/kit/objects/types.ts";
+import type { KubeObject, ObjectMeta, OwnerReference } from "../../plugins/kit/kube/objects/types.ts";
 import { type FieldErrors, forbidden, invalid, required, tooLong } from "../machinery/field-error.ts";
 import { labelValue, qualifiedName } from "./names.ts";
 

@@ -1,7 +1,7 @@
 // Pod templates inside workloads: defaults, checks, and what their lists show of them.
 
-import { labelSelectorOf } from "../../plugins/kit/selector.ts";
-import type { ObjectMeta, PodSpec } from "../../plugins/kit/objects/types.ts";
+import { labelSelectorOf } from "../../plugins/kit/kube/selector.ts";
+import type { ObjectMeta, PodSpec } from "../../plugins/kit/kube/objects/types.ts";
 import { type FieldErrors, forbidden, goLabels, invalid, notSupported, required } from "../machinery/field-error.ts";
 import { isEmptySelector, type LabelSelector, validateLabelSelector } from "./label-selector.ts";
 import { validateAnnotations, validateLabels } from "./object-meta.ts";

@@ -1,7 +1,7 @@
 // Names and amounts of what containers ask for: which names there are, which may be promised twice, which come in whole numbers.
 
-import { isFault } from "../../plugins/kit/fault.ts";
-import { compareQuantity, parseQuantity, type Quantity } from "../../plugins/kit/quantity.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import { compareQuantity, parseQuantity, type Quantity } from "../../plugins/kit/kube/quantity.ts";
 import { type FieldErrors, forbidden, invalid, required } from "../machinery/field-error.ts";
 import { qualifiedName } from "./names.ts";
 

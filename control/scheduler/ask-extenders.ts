@@ -1,9 +1,9 @@
 // What all extenders that are interested in a pod say together, one after another: each is asked about what the others left.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import type { Pod } from "../../plugins/kit/objects/types.ts";
-import type { NodeView } from "../../plugins/kit/scheduling.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import type { Pod } from "../../plugins/kit/kube/objects/types.ts";
+import type { NodeView } from "../../plugins/kit/contracts/scheduling.ts";
 import type { Feasible } from "./decide.ts";
 import type { Extender, Victims } from "./extender.ts";
 import { type Candidate, candidateOf } from "./preemption.ts";

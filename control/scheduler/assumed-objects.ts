@@ -1,8 +1,8 @@
 // Objects as decisions have left them though the API does not show it yet: a volume that a claim was given, a claim that was meant for
 // a node. Each holds until the object is seen in another version, or the pod that it was for is given up.
 
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import type { ClusterView } from "../../plugins/kit/scheduling.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
+import type { ClusterView } from "../../plugins/kit/contracts/scheduling.ts";
 
 type Listers = Pick<ClusterView, "list" | "get">;
 

@@ -1,8 +1,8 @@
 // Plugins by the names that a configuration gives them, with their arguments and weights.
 
-import { Fault } from "../../plugins/kit/fault.ts";
-import { nearest } from "../../plugins/kit/nearest.ts";
-import type { FilterPlugin, ScorePlugin } from "../../plugins/kit/scheduling.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { nearest } from "../../plugins/kit/base/nearest.ts";
+import type { FilterPlugin, ScorePlugin } from "../../plugins/kit/contracts/scheduling.ts";
 import type { Available, Profile } from "./profile.ts";
 
 /** What a profile tells a plugin, and where it stands in the configuration. */

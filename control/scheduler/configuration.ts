@@ -1,9 +1,9 @@
 // The scheduler's configuration, in the form that kube-scheduler reads, or as a policy file of the early days. What only concerns a
 // process of its own (its leases, connections and ports) is taken and has no effect; what cannot be done here is refused.
 
-import * as check from "../../plugins/kit/config-check.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { QueueSortPlugin } from "../../plugins/kit/scheduling.ts";
+import * as check from "../../plugins/kit/base/config-check.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { QueueSortPlugin } from "../../plugins/kit/contracts/scheduling.ts";
 import { configurationFromPolicy, isPolicy } from "./policy.ts";
 import { extendersFrom, extendersShape } from "./extender-config.ts";
 import type { Extender } from "./extender.ts";

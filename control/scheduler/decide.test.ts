@@ -1,9 +1,9 @@
 import t from "tap";
-import { noLog } from "../../plugins/kit/log.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
-import type { FilterPlugin, ScorePlugin } from "../../plugins/kit/scheduling.ts";
-import type { Plugin } from "../../plugins/kit/plugin.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import type { Node, Pod } from "../../plugins/kit/kube/objects/types.ts";
+import type { FilterPlugin, ScorePlugin } from "../../plugins/kit/contracts/scheduling.ts";
+import type { Plugin } from "../../plugins/kit/base/plugin.ts";
 import { filters } from "../../plugins/filter/index.ts";
 import { scores } from "../../plugins/score/index.ts";
 import { decide, enoughNodes } from "./decide.ts";

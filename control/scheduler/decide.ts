@@ -1,7 +1,13 @@
 // The decision for one pod: filter, then score, then the best node. Pure but for the choice among equals.
 
-import type { Pod } from "../../plugins/kit/objects/types.ts";
-import { type ClusterView, type FilterPlugin, type NodeView, Rejection, skip } from "../../plugins/kit/scheduling.ts";
+import type { Pod } from "../../plugins/kit/kube/objects/types.ts";
+import {
+  type ClusterView,
+  type FilterPlugin,
+  type NodeView,
+  Rejection,
+  skip,
+} from "../../plugins/kit/contracts/scheduling.ts";
 import { type FitError, Refusals } from "./fit-error.ts";
 import type { Profile } from "./profile.ts";
 

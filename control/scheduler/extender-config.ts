@@ -1,10 +1,10 @@
 // The extenders of a kube-scheduler configuration, or of a policy file of the early days: checked, in the order they are asked.
 
 import { readFileSync } from "node:fs";
-import * as check from "../../plugins/kit/config-check.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import { httpFetch } from "../../plugins/kit/platform/http-client.ts";
-import { isLabelKey } from "../../plugins/kit/selector.ts";
+import * as check from "../../plugins/kit/base/config-check.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { httpFetch } from "../../plugins/kit/os/platform/http-client.ts";
+import { isLabelKey } from "../../plugins/kit/kube/selector.ts";
 import { Extender } from "./extender.ts";
 
 const text = check.withDefault(check.string, "");

@@ -1,10 +1,10 @@
 // An extender: a program elsewhere that is asked over HTTP which of the nodes that fit it would take, how it likes them, who should
 // go for a pod, or to do the binding. The messages are those of kube-scheduler's extenders (extender/v1).
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault, toFault } from "../../plugins/kit/fault.ts";
-import type { Fetch } from "../../plugins/kit/fetch.ts";
-import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault, toFault } from "../../plugins/kit/base/fault.ts";
+import type { Fetch } from "../../plugins/kit/base/fetch.ts";
+import type { Node, Pod } from "../../plugins/kit/kube/objects/types.ts";
 
 export interface ExtenderOptions {
   readonly fetch: Fetch;

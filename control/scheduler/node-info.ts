@@ -1,9 +1,9 @@
 // One node of the scheduler's snapshot: its pods and their sums, kept up to date pod by pod.
 
-import { type HostPort, hostPortsOf } from "../../plugins/kit/host-ports.ts";
-import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
-import { amountsOf, podRequests, podWeight } from "../../plugins/kit/pod-requests.ts";
-import type { Amounts, NodeView } from "../../plugins/kit/scheduling.ts";
+import { type HostPort, hostPortsOf } from "../../plugins/kit/kube/host-ports.ts";
+import type { Node, Pod } from "../../plugins/kit/kube/objects/types.ts";
+import { amountsOf, podRequests, podWeight } from "../../plugins/kit/kube/pod-requests.ts";
+import type { Amounts, NodeView } from "../../plugins/kit/contracts/scheduling.ts";
 
 const cpuAndMemory = ["cpu", "memory"];
 

@@ -1,7 +1,7 @@
 // Room that was promised: pods that victims make way for, and on which node. Until such a pod is bound, nobody of the same or less
 // importance is given its room.
 
-import type { Pod } from "../../plugins/kit/objects/types.ts";
+import type { Pod } from "../../plugins/kit/kube/objects/types.ts";
 import { isLower } from "./preemption.ts";
 import type { Snapshot } from "./snapshot.ts";
 

@@ -1,11 +1,11 @@
 // From a decision to the pod bound: what plugins do on the way, and the binding itself. A pod that is given up at any step leaves
 // nothing taken.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
-import type { BindTools } from "../../plugins/kit/scheduling.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { Node, Pod } from "../../plugins/kit/kube/objects/types.ts";
+import type { BindTools } from "../../plugins/kit/contracts/scheduling.ts";
 import type { ControllerContext } from "../manager/contract.ts";
 import type { Extender } from "./extender.ts";
 import { type Profile, placementSteps } from "./profile.ts";

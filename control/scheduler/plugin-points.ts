@@ -1,9 +1,9 @@
 // The points of a profile at which plugins are turned on and off, and what that means for each: `multiPoint` is for all at once,
 // and what a point itself says comes after it.
 
-import * as check from "../../plugins/kit/config-check.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { PlacementPlugin, PlacementSteps } from "../../plugins/kit/scheduling.ts";
+import * as check from "../../plugins/kit/base/config-check.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { PlacementPlugin, PlacementSteps } from "../../plugins/kit/contracts/scheduling.ts";
 import { type Choice, find } from "./choose-plugins.ts";
 import type { Available } from "./profile.ts";
 import { binderName, isElsewhere } from "./upstream-names.ts";

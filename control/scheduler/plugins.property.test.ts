@@ -3,7 +3,7 @@
 
 import fc from "fast-check";
 import t from "tap";
-import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
+import type { Node, Pod } from "../../plugins/kit/kube/objects/types.ts";
 import { availablePlugins, isWokenBy, node, pod, snapshot } from "../../test/harness/scheduling.ts";
 import { configurationFrom } from "./configuration.ts";
 import { decide } from "./decide.ts";

@@ -1,8 +1,8 @@
 // Pods on nodes by what affinity and spread ask of them: those alike in namespace, labels, affinity and being on their way out are
 // one group with a count for each node. A cluster has thousands of pods and few groups, so a rule is asked once for each group.
 
-import type { Pod } from "../../plugins/kit/objects/types.ts";
-import type { PodGroup } from "../../plugins/kit/scheduling.ts";
+import type { Pod } from "../../plugins/kit/kube/objects/types.ts";
+import type { PodGroup } from "../../plugins/kit/contracts/scheduling.ts";
 
 interface Group extends PodGroup {
   readonly countByNode: Map<string, number>;

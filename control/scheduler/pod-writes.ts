@@ -1,9 +1,9 @@
 // What the scheduler writes to pods besides bindings: why one waits and where it was promised room, and that victims have to go.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { Pod } from "../../plugins/kit/objects/types.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { Pod } from "../../plugins/kit/kube/objects/types.ts";
 import { timestamp } from "../manager/conditions.ts";
 import type { ControllerContext } from "../manager/contract.ts";
 import type { Preemption } from "./preemption.ts";

@@ -1,7 +1,7 @@
 // The policy file of early schedulers: predicates and priorities with weights, by the names they had then.
 
-import * as check from "../../plugins/kit/config-check.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import * as check from "../../plugins/kit/base/config-check.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import { type Arguments, type Choice, chosenFilters, chosenScores } from "./choose-plugins.ts";
 import { extendersFrom, extendersShape } from "./extender-config.ts";
 import type { Extender } from "./extender.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Pod } from "../../plugins/kit/objects/types.ts";
+import type { Pod } from "../../plugins/kit/kube/objects/types.ts";
 import { defaultProfile, node, pod, requesting, snapshot } from "../../test/harness/scheduling.ts";
 import { decide } from "./decide.ts";
 import { type DisruptionBudget, enoughCandidates, findCandidates, leastDamage } from "./preemption.ts";

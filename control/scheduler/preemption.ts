@@ -2,9 +2,9 @@
 // On a node all lower pods are taken away, then as many as possible are put back, the most important first; of enough such nodes
 // the one whose victims matter least is chosen, as upstream ranks them.
 
-import type { Pod } from "../../plugins/kit/objects/types.ts";
-import { labelSelectorOf } from "../../plugins/kit/selector.ts";
-import type { ClusterView } from "../../plugins/kit/scheduling.ts";
+import type { Pod } from "../../plugins/kit/kube/objects/types.ts";
+import { labelSelectorOf } from "../../plugins/kit/kube/selector.ts";
+import type { ClusterView } from "../../plugins/kit/contracts/scheduling.ts";
 import { firstRefusal, type Prepared, prepareFilters } from "./decide.ts";
 import type { FitError } from "./fit-error.ts";
 import type { NodeInfo } from "./node-info.ts";

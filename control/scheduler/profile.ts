@@ -7,7 +7,7 @@ import type {
   PlacementSteps,
   QueueSortPlugin,
   ScorePlugin,
-} from "../../plugins/kit/scheduling.ts";
+} from "../../plugins/kit/contracts/scheduling.ts";
 
 export interface Profile {
   readonly schedulerName: string;

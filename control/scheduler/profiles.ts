@@ -1,8 +1,8 @@
 // The profiles of a kube-scheduler configuration: which plugins are on, off, how they weigh and what they are told, by upstream's
 // names or our own.
 
-import * as check from "../../plugins/kit/config-check.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import * as check from "../../plugins/kit/base/config-check.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import { type Arguments, type Choice, chosenFilters, chosenScores, configured, find } from "./choose-plugins.ts";
 import { bindsByApi, choicesAt, chosenPlacement, type Points, pointsCheck, refuseHalves } from "./plugin-points.ts";
 import { type Available, type CandidateCount, defaultProfile, defaultSchedulerName, type Profile } from "./profile.ts";

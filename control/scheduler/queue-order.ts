@@ -1,8 +1,8 @@
 // Which waiting pod is tried first: by priority and then by age, or as a plugin that the configuration names has it. The queue is
 // one for all profiles, and so is its order.
 
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { QueueSortPlugin, WaitingPod } from "../../plugins/kit/scheduling.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { QueueSortPlugin, WaitingPod } from "../../plugins/kit/contracts/scheduling.ts";
 import { find } from "./choose-plugins.ts";
 import { choicesAt, type Points } from "./plugin-points.ts";
 import type { Available } from "./profile.ts";

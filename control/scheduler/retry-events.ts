@@ -1,6 +1,6 @@
 // Which events let a pod that fits nowhere be tried again: those that the filters which refused it name.
 
-import { anyEvent, type WakeEvent } from "../../plugins/kit/scheduling.ts";
+import { anyEvent, type WakeEvent } from "../../plugins/kit/contracts/scheduling.ts";
 import { extenderPlugin } from "./ask-extenders.ts";
 import type { FitError } from "./fit-error.ts";
 import { placementSteps, type Profile } from "./profile.ts";

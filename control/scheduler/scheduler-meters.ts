@@ -1,7 +1,7 @@
 // What the scheduler did and how long it took, under the names that rules and boards for kube-scheduler ask for. Outlives schedulers: one
 // that loses the lease and gets it again goes on counting.
 
-import { Meters } from "../../plugins/kit/meters.ts";
+import { Meters } from "../../plugins/kit/base/meters.ts";
 import type { SchedulingQueue } from "./scheduling-queue.ts";
 
 type Result = "scheduled" | "unschedulable" | "error";

@@ -1,14 +1,14 @@
 // The scheduler: keeps the snapshot and the queue up to date from informers, and decides for one waiting pod after another.
 // Decisions are made one at a time on the snapshot with every earlier decision assumed; bindings travel side by side.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { toFault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
-import { isTerminal } from "../../plugins/kit/pod-requests.ts";
-import type { NodeView, QueueSortPlugin } from "../../plugins/kit/scheduling.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { toFault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { Node, Pod } from "../../plugins/kit/kube/objects/types.ts";
+import { isTerminal } from "../../plugins/kit/kube/pod-requests.ts";
+import type { NodeView, QueueSortPlugin } from "../../plugins/kit/contracts/scheduling.ts";
 import type { ControllerContext } from "../manager/contract.ts";
 import { type AskOptions, candidatesFromExtenders, filterByExtenders, pointsFromExtenders } from "./ask-extenders.ts";
 import { chooseNode, type Decision, decide, enoughNodes, findFeasible } from "./decide.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
-import { FakeClock } from "../../plugins/kit/clock.ts";
-import type { Pod } from "../../plugins/kit/objects/types.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
+import type { Pod } from "../../plugins/kit/kube/objects/types.ts";
 import { podKey, SchedulingQueue } from "./scheduling-queue.ts";
 
 function pod(name: string, spec: object = {}): Pod {

@@ -2,9 +2,9 @@
 // again) and `parked` (nothing changed that could help; gated pods too). A pod is in exactly one of them, or being tried.
 // An event moves a parked pod on only when it could turn one of the noes it got into a yes.
 
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Pod } from "../../plugins/kit/objects/types.ts";
-import { anyEvent, type QueueSortPlugin, type WakeEvent } from "../../plugins/kit/scheduling.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Pod } from "../../plugins/kit/kube/objects/types.ts";
+import { anyEvent, type QueueSortPlugin, type WakeEvent } from "../../plugins/kit/contracts/scheduling.ts";
 import { prioritySort } from "./queue-order.ts";
 
 export interface QueuedPod {

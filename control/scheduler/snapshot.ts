@@ -1,9 +1,9 @@
 // What the scheduler believes of the cluster: nodes, the pods bound to them, and the pods it has assumed there.
 // An assumed pod counts from the moment of the decision until the watch shows it bound, or the binding is given up.
 
-import type { Node, Pod } from "../../plugins/kit/objects/types.ts";
-import { isTerminal } from "../../plugins/kit/pod-requests.ts";
-import type { ClusterView, ReserveView } from "../../plugins/kit/scheduling.ts";
+import type { Node, Pod } from "../../plugins/kit/kube/objects/types.ts";
+import { isTerminal } from "../../plugins/kit/kube/pod-requests.ts";
+import type { ClusterView, ReserveView } from "../../plugins/kit/contracts/scheduling.ts";
 import { AssumedObjects } from "./assumed-objects.ts";
 import { NodeInfo } from "./node-info.ts";
 import { PodGroups } from "./pod-groups.ts";

@@ -1,7 +1,7 @@
 // Which resources besides pods and nodes the scheduler looks at, and the listers its plugins ask.
 
-import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
-import type { ClusterView } from "../../plugins/kit/scheduling.ts";
+import { type ResourceRef, resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { ClusterView } from "../../plugins/kit/contracts/scheduling.ts";
 import type { Informers } from "../manager/contract.ts";
 
 /** Changes of these may let a waiting pod fit. */

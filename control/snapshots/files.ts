@@ -13,8 +13,8 @@ import {
   statSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { Fault, toFault } from "../../plugins/kit/fault.ts";
-import { syncFolder, writeFileAtomic } from "../../plugins/kit/platform/files.ts";
+import { Fault, toFault } from "../../plugins/kit/base/fault.ts";
+import { syncFolder, writeFileAtomic } from "../../plugins/kit/os/platform/files.ts";
 
 export interface SnapshotInfo {
   readonly name: string;

@@ -2,8 +2,8 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Fault } from "../../plugins/kit/fault.ts";
-import { claimDataDir } from "../../plugins/kit/platform/data-dir.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { claimDataDir } from "../../plugins/kit/os/platform/data-dir.ts";
 import { EncryptionKeys } from "../auth/encryption/keys.ts";
 import { findSnapshot, keysPath, verifySnapshot } from "./files.ts";
 

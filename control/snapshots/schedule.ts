@@ -1,8 +1,8 @@
 // Snapshots by the clock: one when the last is older than the interval, and only the newest ones kept.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
 import { keepNewest, listSnapshots, type SnapshotInfo } from "./files.ts";
 
 export interface SnapshotSchedule {

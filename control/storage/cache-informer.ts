@@ -1,7 +1,7 @@
 // In-process informers straight from the watch cache: controllers, admission and authorization share one decoded copy of
 // each object, and hear of a change in the same turn in which it is applied.
 
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import type { StorageRef } from "./keys.ts";
 import { localKey } from "./keys.ts";
 import { type CacheEvent, inNamespace, type ResourceCache } from "./resource-cache.ts";

@@ -4,10 +4,10 @@
 // them, then comes by the watch behind everything that was there before. (etcd can be asked for its progress instead, but
 // before 3.4.31 and 3.5.13 its answer may overtake events.)
 
-import { type Call, uninterrupted } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { SharedRound } from "../../plugins/kit/shared-round.ts";
-import type { Store } from "../../plugins/kit/store.ts";
+import { type Call, uninterrupted } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { SharedRound } from "./shared-round.ts";
+import type { Store } from "../../plugins/kit/contracts/store.ts";
 import { markKey } from "./keys.ts";
 
 export interface CatchUpOptions {

@@ -4,10 +4,10 @@
 // Invariants: whoever comes to have something writes its claim; a claim therefore holds for as long as the object that it names has what is
 // claimed. One whose object does not (a server from before there were claims deleted it) is nobody's, and who wants it replaces it.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import type { Store, StoreEntry, TransactionStep } from "../../plugins/kit/store.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
+import type { Store, StoreEntry, TransactionStep } from "../../plugins/kit/contracts/store.ts";
 import type { Entry } from "./entry.ts";
 import { registryRoot, type StorageRef, splitKey, storageId } from "./keys.ts";
 

@@ -1,8 +1,8 @@
 // How an object becomes bytes: JSON with kind, apiVersion and metadata first and without its resourceVersion, which is the
 // store's revision and is spliced in as the first field of the metadata whenever the bytes are sent.
 
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 
 const metadataMark = Buffer.from('"metadata":{');
 

@@ -1,6 +1,6 @@
 // Entry is one object in the cache: its bytes, encoded once and shared by every reader, and the decoded form, made when asked for.
 
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import { decodeObject, endOfObject, spliceOffset, splicedLength, writeSpliced, writeSplicedItem } from "./encoding.ts";
 import type { Keeping, ObjectKeeper } from "./object-keeper.ts";
 

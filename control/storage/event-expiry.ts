@@ -1,8 +1,8 @@
 // Events are kept for an hour after they were last seen, as upstream keeps them: nobody deletes them otherwise.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import type { ObjectStorage } from "./object-storage.ts";
 import type { WatchCache } from "./watch-cache.ts";
 

@@ -1,7 +1,7 @@
 // What an update is tried with: the cache's entry first, which is right nearly always and known to be old when the write is
 // refused; and made certain before anything is answered without a write.
 
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import type { Entry } from "./entry.ts";
 import type { StorageRef } from "./keys.ts";
 import type { WatchCache } from "./watch-cache.ts";

@@ -1,7 +1,7 @@
 // Which changes of a Lease may wait for the disk: renewals alone. Who holds a lease must survive a crash, when it was last renewed
 // need not: the holder renews it again within seconds.
 
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import { deepEqual } from "../machinery/equal.ts";
 import type { Entry } from "./entry.ts";
 import type { StorageRef } from "./keys.ts";

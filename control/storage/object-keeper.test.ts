@@ -1,5 +1,5 @@
 import t from "tap";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import { encodeObject } from "./encoding.ts";
 import { Entry } from "./entry.ts";
 import { ObjectKeeper } from "./object-keeper.ts";

@@ -1,9 +1,9 @@
 // ObjectStorage writes objects: create, optimistic update with retry, delete. A write is answered when it is durable and when
 // the cache shows it, so whoever wrote reads what they wrote.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import type { Store, StoreEntry } from "../../plugins/kit/store.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
+import type { Store, StoreEntry } from "../../plugins/kit/contracts/store.ts";
 import { deepEqual } from "../machinery/equal.ts";
 import type { ClaimedWrite, Claims, Lost } from "./claims.ts";
 import { asBuffer, encodeObject } from "./encoding.ts";

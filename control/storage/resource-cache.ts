@@ -2,7 +2,7 @@
 // Invariants: all methods are synchronous; revisions only rise; `#sorted` is copied before a change once a reader holds it,
 // so a list taken at a revision stays a picture of that revision.
 
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import { Entry } from "./entry.ts";
 import { ObjectKeeper } from "./object-keeper.ts";
 

@@ -1,11 +1,11 @@
 // The watch cache and writes through it, on the memory store.
 
 import t from "tap";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
-import { FakeClock, systemClock } from "../../plugins/kit/clock.ts";
-import { noLog } from "../../plugins/kit/log.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import type { Store } from "../../plugins/kit/store.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
+import { FakeClock, systemClock } from "../../plugins/kit/base/clock.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
+import type { Store } from "../../plugins/kit/contracts/store.ts";
 import { memoryStore } from "../../plugins/store/memory.ts";
 import { Informers } from "./cache-informer.ts";
 import { expireEvents } from "./event-expiry.ts";

@@ -1,12 +1,12 @@
 // WatchCache mirrors the store in memory by one watch, split by resource. Everything the API reads comes from here.
 // Invariant: `revision` is the newest change applied; a reader who waits for `reached(r)` sees every write up to r.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import type { Store, StoreEntry, StoreEvent } from "../../plugins/kit/store.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
+import type { Store, StoreEntry, StoreEvent } from "../../plugins/kit/contracts/store.ts";
 import { CatchUp } from "./catch-up.ts";
 import { asBuffer } from "./encoding.ts";
 import { Entry } from "./entry.ts";

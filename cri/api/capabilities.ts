@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import type { Capability } from "./gen/runtime.js";
-import { Fault } from "../../plugins/kit/fault.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 
 /** In the kernel's order: the index is the number. */
 export const allCapabilities = (

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import t from "tap";
-import { Cgroups } from "../../plugins/kit/platform/cgroups.ts";
+import { Cgroups } from "../../plugins/kit/os/platform/cgroups.ts";
 import { CpuRates, cpuUsage, memoryUsage, swapUsage } from "./cgroup-usage.ts";
 
 function tree(t: { teardown(run: () => void): void }, files: Record<string, string>): Cgroups {

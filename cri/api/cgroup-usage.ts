@@ -9,7 +9,7 @@ import {
   type PsiStats,
   type SwapUsage,
 } from "./gen/runtime.js";
-import type { Cgroups } from "../../plugins/kit/platform/cgroups.ts";
+import type { Cgroups } from "../../plugins/kit/os/platform/cgroups.ts";
 
 const some = (value: bigint | number) => ({ value: BigInt(value) });
 

@@ -3,8 +3,8 @@
 // Two kinds of RPC belong to the wire and are known to `cri/remote` and `cri/serve` only: Exec, Attach and PortForward,
 // which hand out URLs (here: `sessions`), and Stream…, which are lists cut in pieces.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { kind, type Kind } from "../../plugins/kit/plugin.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { kind, type Kind } from "../../plugins/kit/base/plugin.ts";
 import type {
   CheckpointContainerRequest,
   CheckpointContainerResponse,

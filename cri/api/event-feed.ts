@@ -1,7 +1,7 @@
 // Hands container events of a runtime in this process to any number of listeners, each at its own pace.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import type { ContainerEventResponse } from "./gen/runtime.js";
 
 // A listener this far behind is cut off: it must relist anyway, and its queue must not eat the node.

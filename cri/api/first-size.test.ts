@@ -1,5 +1,5 @@
 import t from "tap";
-import { FakeClock } from "../../plugins/kit/clock.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
 import { firstSize } from "./first-size.ts";
 import type { TerminalSize } from "./sessions.ts";
 

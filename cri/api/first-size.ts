@@ -1,7 +1,7 @@
 // The size that a terminal begins with: clients send theirs right after the session opens, and a program that asks at once must
 // see it. So a session waits a moment for it before it starts anything.
 
-import type { Clock } from "../../plugins/kit/clock.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
 import type { TerminalSize } from "./sessions.ts";
 
 /** Long enough for a client across a network; a client that sends no size loses this once. */

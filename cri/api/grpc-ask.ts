@@ -1,7 +1,7 @@
 // One question to a gRPC service behind a socket, with a Call's signal; every error is a Fault.
 
 import { Client, credentials } from "@grpc/grpc-js";
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import { faultFromGrpc } from "./grpc-faults.ts";
 import { grpcMethod, type MethodTable, type ServiceTable } from "./grpc-service.ts";
 

@@ -1,5 +1,5 @@
 import t from "tap";
-import { Fault, type FaultCode } from "../../plugins/kit/fault.ts";
+import { Fault, type FaultCode } from "../../plugins/kit/base/fault.ts";
 import { faultFromGrpc, grpcFromFault } from "./grpc-faults.ts";
 
 t.test("grpcFromFault() and faultFromGrpc() carry each code there and back", async (t) => {

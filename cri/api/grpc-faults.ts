@@ -1,6 +1,6 @@
 // Faults and gRPC status codes, both ways. Knows the numbers only, so that runtimes without gRPC do not load it.
 
-import { Fault, type FaultCode, toFault } from "../../plugins/kit/fault.ts";
+import { Fault, type FaultCode, toFault } from "../../plugins/kit/base/fault.ts";
 
 /** Indexed by gRPC status code; `undefined` is OK. */
 const faultCodes: readonly (FaultCode | undefined)[] = [

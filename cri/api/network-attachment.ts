@@ -1,7 +1,7 @@
 // What the network is told of a sandbox, the same for attaching and detaching.
 
-import { Fault } from "../../plugins/kit/fault.ts";
-import { parseQuantity, quantityValue } from "../../plugins/kit/quantity.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { parseQuantity, quantityValue } from "../../plugins/kit/kube/quantity.ts";
 import { type PodSandboxConfig, Protocol } from "./gen/runtime.js";
 
 // The largest burst that the programs take: the rate alone limits.

@@ -1,6 +1,6 @@
 // What CRI says that every runtime must refuse, whatever it is made of. Pure.
 
-import { Fault } from "../../plugins/kit/fault.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import { type LinuxContainerSecurityContext, NamespaceMode, type UserNamespace } from "./gen/runtime.js";
 
 /** A group without a user: whose it would be is not said. */

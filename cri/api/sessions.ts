@@ -2,7 +2,7 @@
 // implement them directly; `cri/remote` dials the URL that a socket's runtime gives; `cri/serve` gives such URLs.
 
 import type { Duplex, Readable, Writable } from "node:stream";
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import type { ContainerConfig } from "./gen/runtime.js";
 
 export interface TerminalSize {

@@ -1,7 +1,7 @@
 // The edge of the runtime: whatever goes wrong inside leaves it as a Fault, and a call that was stopped is a `timeout`.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault, toFault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault, toFault } from "../../plugins/kit/base/fault.ts";
 
 type AnyRpc = (...args: never[]) => unknown;
 

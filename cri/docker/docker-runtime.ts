@@ -2,13 +2,13 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type Call, within } from "../../plugins/kit/call.ts";
-import { type Clock, systemClock } from "../../plugins/kit/clock.ts";
-import { KeyedLock } from "../../plugins/kit/keyed-lock.ts";
-import { type Log, noLog } from "../../plugins/kit/log.ts";
-import { Cgroups } from "../../plugins/kit/platform/cgroups.ts";
-import { DiskUsage } from "../../plugins/kit/platform/disk-usage.ts";
-import { systemdManager } from "../../plugins/kit/systemd/manager.ts";
+import { type Call, within } from "../../plugins/kit/base/call.ts";
+import { type Clock, systemClock } from "../../plugins/kit/base/clock.ts";
+import { KeyedLock } from "../../plugins/kit/base/keyed-lock.ts";
+import { type Log, noLog } from "../../plugins/kit/base/log.ts";
+import { Cgroups } from "../../plugins/kit/os/platform/cgroups.ts";
+import { DiskUsage } from "../../plugins/kit/os/platform/disk-usage.ts";
+import { systemdManager } from "../../plugins/kit/os/systemd/manager.ts";
 import { CpuRates } from "../api/cgroup-usage.ts";
 import type { Runtime } from "../api/contract.ts";
 import { EventFeed } from "../api/event-feed.ts";

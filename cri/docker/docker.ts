@@ -2,12 +2,12 @@
 // daemon, which is the only keeper of state.
 
 import type { NetworkLists } from "../../cni/invoke/network-lists.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import type { KeyedLock } from "../../plugins/kit/keyed-lock.ts";
-import type { Log } from "../../plugins/kit/log.ts";
-import type { Cgroups } from "../../plugins/kit/platform/cgroups.ts";
-import type { DiskUsage } from "../../plugins/kit/platform/disk-usage.ts";
-import type { SystemdManager } from "../../plugins/kit/systemd/manager.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import type { KeyedLock } from "../../plugins/kit/base/keyed-lock.ts";
+import type { Log } from "../../plugins/kit/base/log.ts";
+import type { Cgroups } from "../../plugins/kit/os/platform/cgroups.ts";
+import type { DiskUsage } from "../../plugins/kit/os/platform/disk-usage.ts";
+import type { SystemdManager } from "../../plugins/kit/os/systemd/manager.ts";
 import type { CpuRates } from "../api/cgroup-usage.ts";
 import type { EventFeed } from "../api/event-feed.ts";
 import type { Engine } from "./engine/engine.ts";

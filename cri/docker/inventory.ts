@@ -1,8 +1,8 @@
 // Finds what is ours on the daemon, by its labels. Holds nothing but facts that cannot change while a container runs.
 
 import { readFileSync } from "node:fs";
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { ContainerInspect, ContainerSummary } from "./engine/types.ts";
 import { type Kind, labelNames } from "./labels.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
 import { PodSandboxConfig } from "../api/gen/runtime.js";
-import type { SystemdManager } from "../../plugins/kit/systemd/manager.ts";
+import type { SystemdManager } from "../../plugins/kit/os/systemd/manager.ts";
 import { defaultCgroup } from "./own-cgroups.ts";
 
 t.test("defaultCgroup() is named as the daemon's driver has it", async (t) => {

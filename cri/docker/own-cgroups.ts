@@ -1,8 +1,8 @@
 // Groups for pods that bring none of their own, so that they can be measured as one; named as the daemon's cgroup driver has it.
 
 import type { PodSandboxConfig } from "../api/gen/runtime.js";
-import type { Call } from "../../plugins/kit/call.ts";
-import { cgroupPath } from "../../plugins/kit/systemd/slice-path.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { cgroupPath } from "../../plugins/kit/os/systemd/slice-path.ts";
 import type { Docker } from "./docker.ts";
 import { instanceCgroup } from "./labels.ts";
 

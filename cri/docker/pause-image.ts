@@ -4,9 +4,9 @@
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { packTar, type TarEntry } from "modern-tar";
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
-import { holderProgram } from "../../plugins/kit/platform/holder-program.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
+import { holderProgram } from "../../plugins/kit/os/platform/holder-program.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { ImageInspect } from "./engine/types.ts";
 

@@ -1,7 +1,7 @@
 // Brings a fresh start in line with what is on the daemon: logs go on, and what was left half made is taken down.
 
 import { NamespaceMode } from "../api/gen/runtime.js";
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import { removeContainer } from "./containers/container-remove.ts";
 import type { Docker } from "./docker.ts";
 import { containerRecord, sandboxRecord } from "./labels.ts";

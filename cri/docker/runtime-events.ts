@@ -2,7 +2,7 @@
 // there, by whoever made it.
 
 import { ContainerEventType } from "../api/gen/runtime.js";
-import { type Call, uninterrupted } from "../../plugins/kit/call.ts";
+import { type Call, uninterrupted } from "../../plugins/kit/base/call.ts";
 import { type Docker, nowNs } from "./docker.ts";
 import type { EngineEvent } from "./engine/types.ts";
 import { containersStatuses } from "./containers/container-status.ts";

@@ -2,8 +2,8 @@
 
 import type { RuntimeService } from "../api/contract.ts";
 import { CgroupDriver, RuntimeConfigResponse, StatusResponse } from "../api/gen/runtime.js";
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import { createContainer } from "./containers/container-create.ts";
 import { execSync } from "./containers/container-exec.ts";
 import { removeContainer } from "./containers/container-remove.ts";

@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import type { RuntimeService } from "../api/contract.ts";
 import { matchesContainer } from "../api/filters.ts";
 import {

@@ -1,8 +1,8 @@
 // The fake's images: present ones, and ones that a pull finds.
 
 import { createHash } from "node:crypto";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import type { ImageService } from "../api/contract.ts";
 import { Image, ImageStatusResponse } from "../api/gen/runtime.js";
 import { type FakeWorld, nanoseconds } from "./world.ts";

@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { FakeClock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import * as cri from "../api/gen/runtime.js";
 import { type FakeRuntime, openFake } from "./open.ts";
 

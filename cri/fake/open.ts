@@ -1,9 +1,9 @@
 // A runtime of no kernel at all, for unit tests and simulations: it keeps the whole CRI contract in memory, time comes
 // from the clock it is given, and tests reach in by its hooks.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { type Clock, systemClock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { type Clock, systemClock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import type { ImageService, Runtime, RuntimeService } from "../api/contract.ts";
 import { CgroupDriver, type Image, StatusResponse } from "../api/gen/runtime.js";
 import { type Exit, exitContainer, fakeContainers } from "./containers.ts";

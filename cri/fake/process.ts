@@ -1,8 +1,8 @@
 // A process that is only a function: its input, output and signals. Containers and execs of the fake are made of these.
 
 import { PassThrough, Readable, type Writable } from "node:stream";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
 import type { TerminalSize } from "../api/sessions.ts";
 
 export interface ProgramIo {

@@ -1,7 +1,7 @@
 // The fake's sandboxes.
 
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import type { RuntimeService } from "../api/contract.ts";
 import { matchesSandbox } from "../api/filters.ts";
 import {

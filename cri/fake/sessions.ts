@@ -1,9 +1,9 @@
 // The fake's exec, attach and port-forward, and ExecSync on top of exec.
 
 import { type Duplex, Writable } from "node:stream";
-import type { Call } from "../../plugins/kit/call.ts";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault, toFault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault, toFault } from "../../plugins/kit/base/fault.ts";
 import type { RuntimeService } from "../api/contract.ts";
 import { endsWithInput, type Sessions, type SessionStreams } from "../api/sessions.ts";
 import { Process, type Program, writeTo } from "./process.ts";

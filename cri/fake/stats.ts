@@ -1,6 +1,6 @@
 // The fake's stats: as complete as a real runtime's, computed from how long a container runs.
 
-import type { Clock } from "../../plugins/kit/clock.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
 import type { RuntimeService } from "../api/contract.ts";
 import { matchesContainerStats, matchesSandboxStats } from "../api/filters.ts";
 import {

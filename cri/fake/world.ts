@@ -2,8 +2,8 @@
 // containers outlive an agent.
 
 import { randomBytes } from "node:crypto";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import { EventFeed } from "../api/event-feed.ts";
 import {
   type Container,

@@ -3,7 +3,7 @@
 import { mkdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { Fault } from "../../plugins/kit/fault.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import { appendState, readStates } from "./state-file.ts";
 
 export class RecordStore<T extends { readonly id: string }> {

@@ -3,13 +3,13 @@
 
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { uninterrupted } from "../../plugins/kit/call.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
 import { discardContainer, noticeExit } from "./containers/container-end.ts";
 import { isExecFile } from "./containers/exec-command.ts";
 import { mountsBelow, unmount } from "./kernel/mounts.ts";
 import { isHeld, releaseNamespaces } from "./kernel/namespaces.ts";
-import { killTree } from "../../plugins/kit/platform/processes.ts";
-import { removeTree } from "../../plugins/kit/safe-files/remove-tree.ts";
+import { killTree } from "../../plugins/kit/os/platform/processes.ts";
+import { removeTree } from "../../plugins/kit/os/safe-files/remove-tree.ts";
 import type { Native } from "./native.ts";
 import { ownNamespaces } from "./sandboxes/sandbox-namespaces.ts";
 import { dismantleSandbox } from "./sandboxes/sandbox-stop.ts";

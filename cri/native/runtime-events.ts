@@ -1,7 +1,7 @@
 // Life-cycle steps of containers and sandboxes, told to whoever listens at the moment.
 
 import type { ContainerEventResponse, ContainerEventType } from "../api/gen/runtime.js";
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 
 /** A listener that is so far behind starts anew from a relist. */
 const maxQueued = 10_000;

@@ -10,7 +10,7 @@ import {
   RuntimeConfigResponse,
   StatusResponse,
 } from "../api/gen/runtime.js";
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import { checkpointContainer } from "./containers/container-checkpoint.ts";
 import { createContainer } from "./containers/container-create.ts";
 import { noticeExit, removeContainer, stopContainer } from "./containers/container-end.ts";

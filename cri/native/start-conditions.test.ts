@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
 import { StatusRequest } from "../api/gen/runtime.js";
-import { uninterrupted } from "../../plugins/kit/call.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
 import { startNative, withoutNative } from "../../test/harness/native.ts";
 
 const skip = withoutNative();

@@ -3,7 +3,7 @@
 
 import { accessSync, constants, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { Cgroups } from "../../plugins/kit/platform/cgroups.ts";
+import type { Cgroups } from "../../plugins/kit/os/platform/cgroups.ts";
 import { mountOverlay, unmount } from "./kernel/mounts.ts";
 
 interface Problem {

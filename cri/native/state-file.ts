@@ -12,7 +12,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { writeFileAtomic } from "../../plugins/kit/platform/files.ts";
+import { writeFileAtomic } from "../../plugins/kit/os/platform/files.ts";
 
 let counter = 0;
 

@@ -2,8 +2,8 @@
 
 import { accessSync, constants } from "node:fs";
 import { Client, type ClientOptions, credentials, Metadata } from "@grpc/grpc-js";
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import { faultFromGrpc } from "../api/grpc-faults.ts";
 import { grpcMethod, type MethodTable, type ServiceTable } from "../api/grpc-service.ts";
 

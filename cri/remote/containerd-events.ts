@@ -1,7 +1,7 @@
 // Container events out of containerd's own event service, for releases whose CRI plugin has none (1.6).
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
 import type { RuntimeService } from "../api/contract.ts";
 import {
   type Container,

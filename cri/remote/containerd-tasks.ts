@@ -2,8 +2,8 @@
 // calls the start off but keeps the task that it had made; from then on it refuses to remove the container for the task's sake, and CRI
 // has no call that would end it.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { type Fault, isFault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { type Fault, isFault } from "../../plugins/kit/base/fault.ts";
 import type { Channel } from "./channel.ts";
 import { TasksDefinition } from "./gen/tasks.js";
 

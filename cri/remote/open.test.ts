@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { startContainerd, withoutContainerd } from "../../test/harness/containerd.ts";
 import { until } from "../../test/harness/until.ts";
-import { uninterrupted } from "../../plugins/kit/call.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
 import * as cri from "../api/gen/runtime.js";
 import { grpcService } from "../api/grpc-service.ts";
 import { translate } from "./containerd-events.ts";

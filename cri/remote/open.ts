@@ -1,8 +1,8 @@
 // A runtime behind a CRI socket: containerd, CRI-O, or another Skiff's `cri/serve`.
 
-import { type Clock, systemClock } from "../../plugins/kit/clock.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault, isFault } from "../../plugins/kit/fault.ts";
+import { type Clock, systemClock } from "../../plugins/kit/base/clock.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault, isFault } from "../../plugins/kit/base/fault.ts";
 import type { ImageService, Runtime, RuntimeService } from "../api/contract.ts";
 import {
   type ContainerEventResponse,

@@ -1,7 +1,7 @@
 // Sessions of a runtime behind a socket: it hands out a URL for each, which is dialled here.
 
 import { Writable } from "node:stream";
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import type {
   AttachRequest,
   AttachResponse,

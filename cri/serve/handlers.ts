@@ -1,7 +1,7 @@
 // The gRPC handlers of CRI v1 over any Runtime: calls in, messages or status codes out.
 
 import type { handleServerStreamingCall, handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import type { Runtime } from "../api/contract.ts";
 import type {
   GetEventsRequest,

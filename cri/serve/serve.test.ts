@@ -3,8 +3,8 @@ import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
-import { FakeClock } from "../../plugins/kit/clock.ts";
-import { uninterrupted } from "../../plugins/kit/call.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
 import { readAll } from "../../test/harness/read-all.ts";
 import { runtimeSuite } from "../../test/suites/runtime/suite.ts";
 import * as cri from "../api/gen/runtime.js";

@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { connect } from "node:net";
 import { dirname } from "node:path";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
-import { Fault } from "../../plugins/kit/fault.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import type { Runtime } from "../api/contract.ts";
 import { ImageServiceDefinition, RuntimeServiceDefinition } from "../api/gen/runtime.js";
 import { grpcService } from "../api/grpc-service.ts";

@@ -1,10 +1,10 @@
 // The HTTP side of a served runtime: turns Exec, Attach and PortForward into URLs on loopback, and the connections that
 // come to them into sessions.
 
-import { type Clock, systemClock } from "../../plugins/kit/clock.ts";
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import { serve, type Upgrade } from "../../plugins/kit/platform/http-server.ts";
+import { type Clock, systemClock } from "../../plugins/kit/base/clock.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { serve, type Upgrade } from "../../plugins/kit/os/platform/http-server.ts";
 import type { Runtime } from "../api/contract.ts";
 import {
   type AttachRequest,

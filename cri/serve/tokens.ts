@@ -1,8 +1,8 @@
 // Single-use tokens for streaming URLs: whoever was given one over the CRI socket may open that one session, soon.
 
 import { randomBytes } from "node:crypto";
-import type { Clock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 
 const lifetimeMs = 60_000;
 // As many as a client can be waiting for at once; beyond that it asks without ever coming.

@@ -2,9 +2,9 @@
 // with a fixed list of ports. Every forwarded connection becomes one Duplex.
 
 import type { Duplex } from "node:stream";
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault, toFault } from "../../plugins/kit/fault.ts";
-import type { Upgrade } from "../../plugins/kit/platform/http-server.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault, toFault } from "../../plugins/kit/base/fault.ts";
+import type { Upgrade } from "../../plugins/kit/os/platform/http-server.ts";
 import { refuseUnknown, upgradeOf } from "./accept.ts";
 import { switchToSpdy } from "./accept-spdy.ts";
 import { acceptPortChannels } from "./port-channels.ts";

@@ -1,8 +1,8 @@
 // Exec and attach over SPDY/3.1, our side: what kube-apiserver speaks to kubelets, and older clients to everyone.
 
 import type { Duplex, Readable, Writable } from "node:stream";
-import type { Upgrade } from "../../plugins/kit/platform/http-server.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Upgrade } from "../../plugins/kit/os/platform/http-server.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import { type Outcome, outcomeText } from "./outcome.ts";
 import { type ChannelName, type CommandProtocol, namesIn, negotiate, spdyProtocols } from "./protocols.ts";
 import { refuse } from "./refuse.ts";

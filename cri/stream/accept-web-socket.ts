@@ -2,8 +2,8 @@
 
 import type { Writable } from "node:stream";
 import { WebSocket } from "ws";
-import type { Upgrade } from "../../plugins/kit/platform/http-server.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Upgrade } from "../../plugins/kit/os/platform/http-server.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import { type Outcome, outcomeText } from "./outcome.ts";
 import { type CommandProtocol, channel, namesIn, negotiate, webSocketProtocols } from "./protocols.ts";
 import { refuse } from "./refuse.ts";

@@ -1,8 +1,8 @@
 // The server's door: an upgraded connection becomes a session, by WebSocket or SPDY as the client likes.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault, toFault } from "../../plugins/kit/fault.ts";
-import type { Upgrade } from "../../plugins/kit/platform/http-server.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault, toFault } from "../../plugins/kit/base/fault.ts";
+import type { Upgrade } from "../../plugins/kit/os/platform/http-server.ts";
 import type { SessionStreams } from "../api/sessions.ts";
 import { acceptOverSpdy } from "./accept-spdy.ts";
 import { acceptOverWebSocket } from "./accept-web-socket.ts";

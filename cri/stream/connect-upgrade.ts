@@ -4,8 +4,8 @@ import http from "node:http";
 import https from "node:https";
 import type { Duplex } from "node:stream";
 import type { ConnectionOptions } from "node:tls";
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault, toFault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault, toFault } from "../../plugins/kit/base/fault.ts";
 import { faultOfResponse } from "./outcome.ts";
 
 export interface StreamTarget {

@@ -1,9 +1,9 @@
 // Port-forward, the client's side: any number of connections over one SPDY connection, plain or tunnelled.
 
 import type { Duplex } from "node:stream";
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault, toFault } from "../../plugins/kit/fault.ts";
-import { joinStreams } from "../../plugins/kit/join-streams.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault, toFault } from "../../plugins/kit/base/fault.ts";
+import { joinStreams } from "../../plugins/kit/base/join-streams.ts";
 import type { StreamTarget } from "./connect-upgrade.ts";
 import { connectSpdy } from "./dial-spdy.ts";
 import { connectWebSocket } from "./dial-web-socket.ts";

@@ -1,8 +1,8 @@
 // Exec and attach over SPDY/3.1, the client's side: towards runtimes and kubelets. Unlike WebSocket v4, which is all
 // that containerd 1.6 knows besides, it can tell that stdin has ended.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault, toFault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault, toFault } from "../../plugins/kit/base/fault.ts";
 import type { SessionStreams } from "../api/sessions.ts";
 import { connectUpgrade, type StreamTarget } from "./connect-upgrade.ts";
 import { outcomeOf } from "./outcome.ts";

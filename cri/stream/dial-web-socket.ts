@@ -1,8 +1,8 @@
 // Exec and attach over WebSocket channels, the client's side: towards API servers and newer kubelets.
 
 import { WebSocket } from "ws";
-import type { Call } from "../../plugins/kit/call.ts";
-import { Fault, toFault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { Fault, toFault } from "../../plugins/kit/base/fault.ts";
 import type { SessionStreams } from "../api/sessions.ts";
 import type { StreamTarget } from "./connect-upgrade.ts";
 import { faultOfResponse, outcomeOf } from "./outcome.ts";

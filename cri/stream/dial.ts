@@ -1,6 +1,6 @@
 // The client's door: holds an exec or attach with a server, over SPDY or WebSocket.
 
-import type { Call } from "../../plugins/kit/call.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
 import type { SessionStreams } from "../api/sessions.ts";
 import type { StreamTarget } from "./connect-upgrade.ts";
 import { dialOverSpdy } from "./dial-spdy.ts";

@@ -1,6 +1,6 @@
 // Notices that nothing has moved for too long. Touching it is cheap: no timer is set anew.
 
-import type { Clock } from "../../plugins/kit/clock.ts";
+import type { Clock } from "../../plugins/kit/base/clock.ts";
 
 export class IdleTimer {
   readonly #clock: Clock;

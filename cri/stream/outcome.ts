@@ -1,6 +1,6 @@
 // How a session's end is told on its error channel: a Kubernetes Status object, with the exit code as a cause.
 
-import { Fault, type FaultCode } from "../../plugins/kit/fault.ts";
+import { Fault, type FaultCode } from "../../plugins/kit/base/fault.ts";
 
 export type Outcome = { readonly exitCode: number } | Fault;
 

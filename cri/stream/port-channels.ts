@@ -3,7 +3,7 @@
 
 import { Duplex } from "node:stream";
 import { WebSocket } from "ws";
-import { toFault } from "../../plugins/kit/fault.ts";
+import { toFault } from "../../plugins/kit/base/fault.ts";
 import type { ForwardPort } from "./accept-port-forward.ts";
 import type { CommandProtocol } from "./protocols.ts";
 import { Presence, type Timing } from "./server-session.ts";

@@ -1,7 +1,7 @@
 // Answers an upgrade with a plain HTTP error and lets the connection go.
 
 import { STATUS_CODES } from "node:http";
-import type { Upgrade } from "../../plugins/kit/platform/http-server.ts";
+import type { Upgrade } from "../../plugins/kit/os/platform/http-server.ts";
 
 export function refuse(
   upgrade: Pick<Upgrade, "socket">,

@@ -2,8 +2,8 @@
 
 import { once } from "node:events";
 import type { WebSocket } from "ws";
-import { Fault } from "../../plugins/kit/fault.ts";
-import type { Upgrade } from "../../plugins/kit/platform/http-server.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import type { Upgrade } from "../../plugins/kit/os/platform/http-server.ts";
 import { namesIn } from "./protocols.ts";
 import { acceptWebSocket, closeWebSocket } from "./web-socket.ts";
 

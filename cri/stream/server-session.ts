@@ -1,8 +1,8 @@
 // An exec or attach that a client holds with us, whatever it speaks: the shape that the transports fill.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import { type Clock, systemClock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import { type Clock, systemClock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import type { SessionStreams } from "../api/sessions.ts";
 import { IdleTimer } from "./idle-timer.ts";
 import type { Outcome } from "./outcome.ts";

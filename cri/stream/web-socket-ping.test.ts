@@ -1,7 +1,7 @@
 import net from "node:net";
 import t from "tap";
 import { until } from "../../test/harness/until.ts";
-import { serve } from "../../plugins/kit/platform/http-server.ts";
+import { serve } from "../../plugins/kit/os/platform/http-server.ts";
 import { acceptWebSocket } from "./web-socket.ts";
 
 const head = (port: number) =>

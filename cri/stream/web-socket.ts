@@ -2,7 +2,7 @@
 
 import { Duplex, Readable, Writable } from "node:stream";
 import { WebSocket, WebSocketServer } from "ws";
-import type { Upgrade } from "../../plugins/kit/platform/http-server.ts";
+import type { Upgrade } from "../../plugins/kit/os/platform/http-server.ts";
 import { type CommandProtocol, channel } from "./protocols.ts";
 
 // Clients send 32 KiB at a time; larger messages are taken, but not without end.

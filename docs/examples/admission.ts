@@ -1,7 +1,6 @@
 // An admission step with settings: pods whose images come from elsewhere than the registries named are refused.
 
-import type { AdmissionPlugin } from "../../plugins/kit/admission.ts";
-import type { Plugin } from "../../plugins/kit/plugin.ts";
+import type { AdmissionPlugin, Plugin } from "../../plugins/kit/mod.ts";
 
 interface Settings {
   readonly registries: readonly string[];

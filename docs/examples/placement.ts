@@ -1,8 +1,6 @@
 // Placement: pods that only make sense together wait for each other before any of them is bound.
 
-import type { Plugin } from "../../plugins/kit/plugin.ts";
-import type { Pod } from "../../plugins/kit/objects/types.ts";
-import type { PlacementPlugin } from "../../plugins/kit/scheduling.ts";
+import type { PlacementPlugin, Plugin, Pod } from "../../plugins/kit/mod.ts";
 
 const gangLabel = "example.dev/gang";
 const sizeLabel = "example.dev/gang-size";

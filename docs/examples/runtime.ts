@@ -3,7 +3,7 @@
 
 import type { Runtime } from "../../cri/api/contract.ts";
 import { openRemote } from "../../cri/remote/open.ts";
-import type { Plugin } from "../../plugins/kit/plugin.ts";
+import type { Plugin } from "../../plugins/kit/mod.ts";
 
 interface Settings {
   readonly socket: string;

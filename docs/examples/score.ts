@@ -1,7 +1,6 @@
 // A score: of the nodes that fit, those on mains power are better than those on a battery.
 
-import type { Plugin } from "../../plugins/kit/plugin.ts";
-import type { ScorePlugin } from "../../plugins/kit/scheduling.ts";
+import type { Plugin, ScorePlugin } from "../../plugins/kit/mod.ts";
 
 const label = "example.dev/power";
 

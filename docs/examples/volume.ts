@@ -2,8 +2,7 @@
 
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Plugin } from "../../plugins/kit/plugin.ts";
-import type { VolumePlugin } from "../../plugins/kit/volume.ts";
+import type { Plugin, VolumePlugin } from "../../plugins/kit/mod.ts";
 
 const driver = "example.dev/notes";
 

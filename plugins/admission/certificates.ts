@@ -1,11 +1,11 @@
 // Who may approve and sign certificate requests, and which subject nobody may ask for.
 
-import { type AdmissionRequest, refuse } from "../kit/admission.ts";
-import type { Call } from "../kit/call.ts";
-import type { ClusterView } from "../kit/cluster-view.ts";
-import type { KubeObject } from "../kit/objects/types.ts";
-import { equalJson } from "../kit/patch/json-tree.ts";
-import { parseSigningRequest } from "../kit/x509.ts";
+import { type AdmissionRequest, refuse } from "../kit/contracts/admission.ts";
+import type { Call } from "../kit/base/call.ts";
+import type { ClusterView } from "../kit/kube/cluster-view.ts";
+import type { KubeObject } from "../kit/kube/objects/types.ts";
+import { equalJson } from "../kit/kube/patch/json-tree.ts";
+import { parseSigningRequest } from "../kit/os/x509.ts";
 import { isWriteOf, step } from "./step.ts";
 
 const group = "certificates.k8s.io";

@@ -1,7 +1,7 @@
 // Claims and ingresses that name no class get the default one, where there is one.
 
-import type { GroupResource } from "../kit/cluster-view.ts";
-import type { KubeObject } from "../kit/objects/types.ts";
+import type { GroupResource } from "../kit/kube/cluster-view.ts";
+import type { KubeObject } from "../kit/kube/objects/types.ts";
 import { isWriteOf, step, type Tools } from "./step.ts";
 
 const oldStorageAnnotation = "volume.beta.kubernetes.io/storage-class";

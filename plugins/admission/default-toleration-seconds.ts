@@ -1,6 +1,6 @@
 // A pod that says nothing about it stays five minutes on a node that is not ready or cannot be reached.
 
-import type { Pod } from "../kit/objects/types.ts";
+import type { Pod } from "../kit/kube/objects/types.ts";
 import { isWriteOf, step } from "./step.ts";
 
 const taints = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];

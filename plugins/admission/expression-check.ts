@@ -1,9 +1,9 @@
 // Expressions in policies and webhook configurations must compile before they are stored: a broken one would refuse
 // every write that it speaks of.
 
-import type { AdmissionRequest } from "../kit/admission.ts";
-import { type Cel, openCel } from "../kit/cel.ts";
-import { statusFault } from "../kit/status-fault.ts";
+import type { AdmissionRequest } from "../kit/contracts/admission.ts";
+import { type Cel, openCel } from "../kit/kube/cel.ts";
+import { statusFault } from "../kit/kube/status-fault.ts";
 import { authorizerFunctions } from "./cel/authorizer.ts";
 import type { MatchCondition } from "./cel/match-conditions.ts";
 import { declarations } from "./cel/variables.ts";

@@ -1,6 +1,6 @@
 // The ordered list of admission steps. Order matters: defaults before checks, strangers after our own, quota last.
 
-import type { AnyPlugin } from "../kit/plugin.ts";
+import type { AnyPlugin } from "../kit/base/plugin.ts";
 import { certificateApproval, certificateSigning, certificateSubjectRestriction } from "./certificates.ts";
 import { defaultIngressClass, defaultStorageClass } from "./default-classes.ts";
 import { defaultTolerationSeconds } from "./default-toleration-seconds.ts";

@@ -1,9 +1,9 @@
 // Limit ranges of a namespace: fills in what containers leave open, and refuses what is too small, too big or too lopsided.
 
-import { type AdmissionRequest, refuse } from "../kit/admission.ts";
-import type { Container, KubeObject, PersistentVolumeClaim, Pod } from "../kit/objects/types.ts";
-import { compareQuantity, formatQuantity, parseQuantity, type Quantity, quantityMilli } from "../kit/quantity.ts";
-import { amountsFor, podQuantities } from "../kit/pod-quantities.ts";
+import { type AdmissionRequest, refuse } from "../kit/contracts/admission.ts";
+import type { Container, KubeObject, PersistentVolumeClaim, Pod } from "../kit/kube/objects/types.ts";
+import { compareQuantity, formatQuantity, parseQuantity, type Quantity, quantityMilli } from "../kit/kube/quantity.ts";
+import { amountsFor, podQuantities } from "../kit/kube/pod-quantities.ts";
 import { isWriteOf, joined, step, type Tools } from "./step.ts";
 
 type Quantities = Record<string, string>;

@@ -1,11 +1,11 @@
 // Whether a webhook's or policy's rules and selectors speak of a request. Pure but for the namespace they look up.
 
-import type { AdmissionRequest, EquivalentResource } from "../kit/admission.ts";
-import type { Call } from "../kit/call.ts";
-import type { ClusterView } from "../kit/cluster-view.ts";
-import { namespaceMissing } from "../kit/namespace-refusals.ts";
-import type { KubeObject } from "../kit/objects/types.ts";
-import { type LabelSelector, labelSelectorOf } from "../kit/selector.ts";
+import type { AdmissionRequest, EquivalentResource } from "../kit/contracts/admission.ts";
+import type { Call } from "../kit/base/call.ts";
+import type { ClusterView } from "../kit/kube/cluster-view.ts";
+import { namespaceMissing } from "../kit/contracts/namespace-refusals.ts";
+import type { KubeObject } from "../kit/kube/objects/types.ts";
+import { type LabelSelector, labelSelectorOf } from "../kit/kube/selector.ts";
 
 export interface RuleWithOperations {
   operations?: string[];

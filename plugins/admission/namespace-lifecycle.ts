@@ -1,8 +1,8 @@
 // Nothing is made in a namespace that is missing or going away, and the namespaces everything rests on stay.
 
-import { refuse } from "../kit/admission.ts";
-import { namespaceEnding, namespaceMissing } from "../kit/namespace-refusals.ts";
-import type { Namespace } from "../kit/objects/types.ts";
+import { refuse } from "../kit/contracts/admission.ts";
+import { namespaceEnding, namespaceMissing } from "../kit/contracts/namespace-refusals.ts";
+import type { Namespace } from "../kit/kube/objects/types.ts";
 import { step } from "./step.ts";
 
 const immortal = new Set(["default", "kube-system", "kube-public"]);

@@ -1,8 +1,8 @@
 import t from "tap";
 import { createRequest, openAdmission, podOf } from "../../test/harness/admission.ts";
-import type { AdmissionRequest } from "../kit/admission.ts";
-import type { KubeObject } from "../kit/objects/types.ts";
-import { createKeyPair, createSigningRequest } from "../kit/x509.ts";
+import type { AdmissionRequest } from "../kit/contracts/admission.ts";
+import type { KubeObject } from "../kit/kube/objects/types.ts";
+import { createKeyPair, createSigningRequest } from "../kit/os/x509.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 
 const user = { name: "system:node:pi", groups: ["system:nodes", "system:authenticated"] };

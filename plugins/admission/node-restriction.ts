@@ -1,11 +1,11 @@
 // What a node may write, beyond what its authorizer can see: its own objects, mirror pods, and no labels that others
 // decide by. The rules are those of kube-apiserver 1.37.
 
-import { type AdmissionRequest, refuse } from "../kit/admission.ts";
-import type { Call } from "../kit/call.ts";
-import type { KubeObject } from "../kit/objects/types.ts";
-import { equalJson } from "../kit/patch/json-tree.ts";
-import { parseSigningRequest } from "../kit/x509.ts";
+import { type AdmissionRequest, refuse } from "../kit/contracts/admission.ts";
+import type { Call } from "../kit/base/call.ts";
+import type { KubeObject } from "../kit/kube/objects/types.ts";
+import { equalJson } from "../kit/kube/patch/json-tree.ts";
+import { parseSigningRequest } from "../kit/os/x509.ts";
 import { restrictNode } from "./node-restriction/node.ts";
 import { restrictPod } from "./node-restriction/pod.ts";
 import { restrictToken } from "./node-restriction/token.ts";

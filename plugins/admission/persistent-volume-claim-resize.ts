@@ -1,8 +1,8 @@
 // A bound claim may grow only when its storage class allows expansion.
 
-import { refuse } from "../kit/admission.ts";
-import type { KubeObject, PersistentVolumeClaim } from "../kit/objects/types.ts";
-import { compareQuantity, parseQuantity } from "../kit/quantity.ts";
+import { refuse } from "../kit/contracts/admission.ts";
+import type { KubeObject, PersistentVolumeClaim } from "../kit/kube/objects/types.ts";
+import { compareQuantity, parseQuantity } from "../kit/kube/quantity.ts";
 import { isWriteOf, step } from "./step.ts";
 
 interface StorageClass extends KubeObject {

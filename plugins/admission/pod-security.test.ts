@@ -1,6 +1,6 @@
 import t from "tap";
 import { createRequest, openAdmission, podOf } from "../../test/harness/admission.ts";
-import type { KubeObject, PodSpec } from "../kit/objects/types.ts";
+import type { KubeObject, PodSpec } from "../kit/kube/objects/types.ts";
 import { podSecurity } from "./pod-security.ts";
 import { podView } from "./pod-security/check.ts";
 import { describe, violations } from "./pod-security/policy.ts";

@@ -1,14 +1,14 @@
 // Holds pods to the Pod Security Standard that their namespace's labels ask for: refuse, warn, or note in the audit log.
 
-import { type AdmissionPlugin, type AdmissionRequest, admissionKind, refuse } from "../kit/admission.ts";
-import type { Call } from "../kit/call.ts";
-import { type ClusterView, clusterViewKind } from "../kit/cluster-view.ts";
-import { checkSettings, listOf, mapOf, object, string, withDefault } from "../kit/config-check.ts";
-import { Fault } from "../kit/fault.ts";
-import type { KubeObject, Namespace, ObjectMeta, Pod, PodSpec } from "../kit/objects/types.ts";
-import { equalJson } from "../kit/patch/json-tree.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { statusFault } from "../kit/status-fault.ts";
+import { type AdmissionPlugin, type AdmissionRequest, admissionKind, refuse } from "../kit/contracts/admission.ts";
+import type { Call } from "../kit/base/call.ts";
+import { type ClusterView, clusterViewKind } from "../kit/kube/cluster-view.ts";
+import { checkSettings, listOf, mapOf, object, string, withDefault } from "../kit/base/config-check.ts";
+import { Fault } from "../kit/base/fault.ts";
+import type { KubeObject, Namespace, ObjectMeta, Pod, PodSpec } from "../kit/kube/objects/types.ts";
+import { equalJson } from "../kit/kube/patch/json-tree.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { statusFault } from "../kit/kube/status-fault.ts";
 import { podView } from "./pod-security/check.ts";
 import { describe, isStricter, nameOf, noPolicy, type Policy, policyOf, violations } from "./pod-security/policy.ts";
 

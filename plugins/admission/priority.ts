@@ -1,7 +1,7 @@
 // Turns a pod's priority class into its priority, and keeps at most one class the default.
 
-import { type AdmissionRequest, refuse } from "../kit/admission.ts";
-import type { KubeObject, Pod } from "../kit/objects/types.ts";
+import { type AdmissionRequest, refuse } from "../kit/contracts/admission.ts";
+import type { KubeObject, Pod } from "../kit/kube/objects/types.ts";
 import { isWriteOf, step, type Tools } from "./step.ts";
 
 interface PriorityClass extends KubeObject {

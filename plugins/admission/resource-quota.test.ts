@@ -2,7 +2,7 @@ import fc from "fast-check";
 import t from "tap";
 import { createRequest, openAdmission, podOf } from "../../test/harness/admission.ts";
 import type { MemoryClusterView } from "../../test/harness/memory-cluster-view.ts";
-import type { KubeObject } from "../kit/objects/types.ts";
+import type { KubeObject } from "../kit/kube/objects/types.ts";
 import type { ResourceQuota } from "../kit/quota/scopes.ts";
 import { resourceQuota } from "./resource-quota.ts";
 

@@ -2,10 +2,10 @@
 // faster, before the object is: two writes can never both take the last place, from one server or from several.
 // Invariants: writes of one namespace are decided one batch at a time; a batch raises each quota by one write.
 
-import { type AdmissionRequest, refuse } from "../kit/admission.ts";
-import type { Call } from "../kit/call.ts";
-import { uninterrupted } from "../kit/call.ts";
-import { Fault } from "../kit/fault.ts";
+import { type AdmissionRequest, refuse } from "../kit/contracts/admission.ts";
+import type { Call } from "../kit/base/call.ts";
+import { uninterrupted } from "../kit/base/call.ts";
+import { Fault } from "../kit/base/fault.ts";
 import type { ResourceQuota } from "../kit/quota/scopes.ts";
 import type { Usage } from "../kit/quota/usage.ts";
 import { addedUsage, charge } from "./resource-quota/charge.ts";

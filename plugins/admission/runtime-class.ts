@@ -1,8 +1,8 @@
 // A pod of a runtime class carries the overhead and scheduling that the class says.
 
-import { type AdmissionRequest, refuse } from "../kit/admission.ts";
-import type { KubeObject, Pod, PodSpec, Toleration } from "../kit/objects/types.ts";
-import { compareQuantity, parseQuantity } from "../kit/quantity.ts";
+import { type AdmissionRequest, refuse } from "../kit/contracts/admission.ts";
+import type { KubeObject, Pod, PodSpec, Toleration } from "../kit/kube/objects/types.ts";
+import { compareQuantity, parseQuantity } from "../kit/kube/quantity.ts";
 import { isWriteOf, step } from "./step.ts";
 
 interface RuntimeClass extends KubeObject {

@@ -1,9 +1,9 @@
 // Every pod runs as a service account of its namespace, and finds its token, the cluster's CA and its namespace mounted.
 
 import { randomInt } from "node:crypto";
-import { type AdmissionRequest, refuse } from "../kit/admission.ts";
-import type { Call } from "../kit/call.ts";
-import type { Container, Pod, PodSpec, ServiceAccount, Volume } from "../kit/objects/types.ts";
+import { type AdmissionRequest, refuse } from "../kit/contracts/admission.ts";
+import type { Call } from "../kit/base/call.ts";
+import type { Container, Pod, PodSpec, ServiceAccount, Volume } from "../kit/kube/objects/types.ts";
 import { refersToSecrets } from "./node-restriction/references.ts";
 import { isMirrorPod, isWriteOf, step, type Tools } from "./step.ts";
 

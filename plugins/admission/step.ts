@@ -5,12 +5,12 @@ import {
   type AdmissionPlugin,
   type AdmissionRequest,
   admissionKind,
-} from "../kit/admission.ts";
-import type { Clock } from "../kit/clock.ts";
-import { type ClusterView, clusterViewKind } from "../kit/cluster-view.ts";
-import { Fault } from "../kit/fault.ts";
-import type { Log } from "../kit/log.ts";
-import type { Plugin } from "../kit/plugin.ts";
+} from "../kit/contracts/admission.ts";
+import type { Clock } from "../kit/base/clock.ts";
+import { type ClusterView, clusterViewKind } from "../kit/kube/cluster-view.ts";
+import { Fault } from "../kit/base/fault.ts";
+import type { Log } from "../kit/base/log.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
 
 export interface Tools {
   readonly view: ClusterView;

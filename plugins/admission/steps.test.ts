@@ -1,11 +1,11 @@
 import t from "tap";
 import { createRequest, openAdmission, podOf } from "../../test/harness/admission.ts";
 import { runMutating } from "../../control/admission/run.ts";
-import type { AdmissionPlugin } from "../kit/admission.ts";
-import { uninterrupted } from "../kit/call.ts";
-import { systemClock } from "../kit/clock.ts";
-import type { KubeObject, Pod } from "../kit/objects/types.ts";
-import { createKeyPair, createSigningRequest } from "../kit/x509.ts";
+import type { AdmissionPlugin } from "../kit/contracts/admission.ts";
+import { uninterrupted } from "../kit/base/call.ts";
+import { systemClock } from "../kit/base/clock.ts";
+import type { KubeObject, Pod } from "../kit/kube/objects/types.ts";
+import { createKeyPair, createSigningRequest } from "../kit/os/x509.ts";
 import { certificateApproval, certificateSubjectRestriction } from "./certificates.ts";
 import { defaultStorageClass } from "./default-classes.ts";
 import { defaultTolerationSeconds } from "./default-toleration-seconds.ts";

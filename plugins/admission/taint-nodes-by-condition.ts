@@ -1,6 +1,6 @@
 // A node begins with a taint that keeps pods off until its first good report.
 
-import type { Node } from "../kit/objects/types.ts";
+import type { Node } from "../kit/kube/objects/types.ts";
 import { isWriteOf, step } from "./step.ts";
 
 const key = "node.kubernetes.io/not-ready";

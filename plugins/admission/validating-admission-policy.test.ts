@@ -1,7 +1,7 @@
 import t from "tap";
 import { createRequest, openAdmission } from "../../test/harness/admission.ts";
-import type { EquivalentResource } from "../kit/admission.ts";
-import type { KubeObject } from "../kit/objects/types.ts";
+import type { EquivalentResource } from "../kit/contracts/admission.ts";
+import type { KubeObject } from "../kit/kube/objects/types.ts";
 import { expressionCheck } from "./expression-check.ts";
 import type { Policy, PolicyBinding } from "./policy/objects.ts";
 import { validatingAdmissionPolicy } from "./validating-admission-policy.ts";

@@ -1,12 +1,12 @@
 // Policies that users write in CEL: each binding of a policy that matches is evaluated, and its actions decide what a
 // failed validation means.
 
-import { type AdmissionRequest, nameIn, refuse } from "../kit/admission.ts";
-import type { Call } from "../kit/call.ts";
-import { type Cel, openCel } from "../kit/cel.ts";
-import type { ClusterView } from "../kit/cluster-view.ts";
-import { type Fault } from "../kit/fault.ts";
-import { statusFault } from "../kit/status-fault.ts";
+import { type AdmissionRequest, nameIn, refuse } from "../kit/contracts/admission.ts";
+import type { Call } from "../kit/base/call.ts";
+import { type Cel, openCel } from "../kit/kube/cel.ts";
+import type { ClusterView } from "../kit/kube/cluster-view.ts";
+import { type Fault } from "../kit/base/fault.ts";
+import { statusFault } from "../kit/kube/status-fault.ts";
 import { meetsConditions } from "./cel/match-conditions.ts";
 import { type AdmissionValues, admissionValues } from "./cel/variables.ts";
 import { isExempt, type Matched, matchesSelectors, matchRules, seenAs } from "./matching.ts";

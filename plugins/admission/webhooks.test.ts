@@ -1,12 +1,12 @@
 import t from "tap";
 import { createRequest, openAdmission, podOf } from "../../test/harness/admission.ts";
 import { runMutating } from "../../control/admission/run.ts";
-import type { EquivalentResource } from "../kit/admission.ts";
-import { uninterrupted } from "../kit/call.ts";
-import { FakeClock } from "../kit/clock.ts";
-import type { KubeObject } from "../kit/objects/types.ts";
-import { serve } from "../kit/platform/http-server.ts";
-import { createAuthority, createCertificate } from "../kit/x509.ts";
+import type { EquivalentResource } from "../kit/contracts/admission.ts";
+import { uninterrupted } from "../kit/base/call.ts";
+import { FakeClock } from "../kit/base/clock.ts";
+import type { KubeObject } from "../kit/kube/objects/types.ts";
+import { serve } from "../kit/os/platform/http-server.ts";
+import { createAuthority, createCertificate } from "../kit/os/x509.ts";
 import type { Webhook } from "./webhooks/configuration.ts";
 import { mutatingAdmissionWebhook, validatingAdmissionWebhook } from "./webhooks.ts";
 

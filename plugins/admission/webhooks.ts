@@ -1,15 +1,15 @@
 // Asks the webhooks that users configured: mutating ones one after the other, validating ones all at once.
 
-import type { AdmissionRequest } from "../kit/admission.ts";
-import { type AdmissionPlugin, admissionKind } from "../kit/admission.ts";
-import type { Call } from "../kit/call.ts";
-import { WebhookReach } from "../kit/client-config.ts";
-import { clusterViewKind } from "../kit/cluster-view.ts";
-import { Fault, toFault } from "../kit/fault.ts";
-import type { KubeObject } from "../kit/objects/types.ts";
-import { applyJsonPatch } from "../kit/patch/json-patch.ts";
-import type { Host, Plugin } from "../kit/plugin.ts";
-import { statusFault } from "../kit/status-fault.ts";
+import type { AdmissionRequest } from "../kit/contracts/admission.ts";
+import { type AdmissionPlugin, admissionKind } from "../kit/contracts/admission.ts";
+import type { Call } from "../kit/base/call.ts";
+import { WebhookReach } from "../kit/kube/client-config.ts";
+import { clusterViewKind } from "../kit/kube/cluster-view.ts";
+import { Fault, toFault } from "../kit/base/fault.ts";
+import type { KubeObject } from "../kit/kube/objects/types.ts";
+import { applyJsonPatch } from "../kit/kube/patch/json-patch.ts";
+import type { Host, Plugin } from "../kit/base/plugin.ts";
+import { statusFault } from "../kit/kube/status-fault.ts";
 import { askWebhook, type WebhookTools } from "./webhooks/call-webhook.ts";
 import { seenAs } from "./matching.ts";
 import { hasWebhooks, type MatchingWebhook, matchingWebhooks } from "./webhooks/configuration.ts";

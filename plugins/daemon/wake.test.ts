@@ -1,5 +1,5 @@
 import t from "tap";
-import { FakeClock } from "../kit/clock.ts";
+import { FakeClock } from "../kit/base/clock.ts";
 import { Wake } from "./wake.ts";
 
 t.test("next() tells a ring from the passing of time and loses none", async (t) => {

@@ -1,7 +1,7 @@
 // Lets a daemon's loop sleep until something happened or a while has passed: what happens meanwhile is remembered, never lost.
 
-import type { Call } from "../kit/call.ts";
-import type { Clock } from "../kit/clock.ts";
+import type { Call } from "../kit/base/call.ts";
+import type { Clock } from "../kit/base/clock.ts";
 
 export class Wake {
   readonly #clock: Clock;

@@ -1,6 +1,6 @@
 import t from "tap";
 import { firstRefusal, prepareFilters } from "../../control/scheduler/decide.ts";
-import type { Node, Pod } from "../kit/objects/types.ts";
+import type { Node, Pod } from "../kit/kube/objects/types.ts";
 import { defaultProfile, node, pod, snapshot } from "../../test/harness/scheduling.ts";
 
 const profile = await defaultProfile();

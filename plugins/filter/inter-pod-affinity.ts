@@ -1,9 +1,9 @@
 // InterPodAffinity: pods that must, or must not, share a topology domain with other pods. Also keeps the promise that pods which
 // are there already made about newcomers by their own anti-affinity.
 
-import { type AffinityMatcher, affinityMatcher, requiredTerms } from "../kit/objects/pod-affinity.ts";
-import type { Namespace, Pod } from "../kit/objects/types.ts";
-import type { Plugin } from "../kit/plugin.ts";
+import { type AffinityMatcher, affinityMatcher, requiredTerms } from "../kit/scheduling/pod-affinity.ts";
+import type { Namespace, Pod } from "../kit/kube/objects/types.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
 import {
   type ClusterView,
   type FilterPlugin,
@@ -11,7 +11,7 @@ import {
   filterKind,
   type NodeView,
   skip,
-} from "../kit/scheduling.ts";
+} from "../kit/contracts/scheduling.ts";
 
 /** How many pods speak for or against each domain, by topology key and value. */
 type Domains = Map<string, Map<string, number>>;

@@ -1,10 +1,14 @@
 // NodeAffinity: the pod's nodeSelector and required node affinity, and what the profile requires for every pod.
 
-import { checkSettings } from "../kit/config-check.ts";
-import { matchesNodeSelection, matchesNodeSelectorTerm, type NodeSelectorTerm } from "../kit/objects/node-affinity.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type FilterPlugin, filterKind, skip } from "../kit/scheduling.ts";
-import { nodeAffinityArguments } from "../kit/scheduling-arguments.ts";
+import { checkSettings } from "../kit/base/config-check.ts";
+import {
+  matchesNodeSelection,
+  matchesNodeSelectorTerm,
+  type NodeSelectorTerm,
+} from "../kit/kube/objects/node-affinity.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type FilterPlugin, filterKind, skip } from "../kit/contracts/scheduling.ts";
+import { nodeAffinityArguments } from "../kit/scheduling/scheduling-arguments.ts";
 
 const refusal = { reasons: ["node(s) didn't match Pod's node affinity/selector"], final: true };
 const enforced = { reasons: ["node(s) didn't match scheduler-enforced node affinity"], final: true };

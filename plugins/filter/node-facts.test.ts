@@ -1,8 +1,8 @@
 // Filters that look at single facts of nodes: ports, cordons, taints, and the labels that a profile names.
 
 import t from "tap";
-import type { Node, Pod } from "../kit/objects/types.ts";
-import { type FilterPlugin, type NodeView, skip } from "../kit/scheduling.ts";
+import type { Node, Pod } from "../kit/kube/objects/types.ts";
+import { type FilterPlugin, type NodeView, skip } from "../kit/contracts/scheduling.ts";
 import { availablePlugins, node, pod, snapshot } from "../../test/harness/scheduling.ts";
 
 const { filters } = await availablePlugins();

@@ -1,8 +1,8 @@
 // NodeLabelPresence: nodes must have certain labels, or must not, whatever their values. Only in profiles that name the labels.
 
-import { boolean, checkSettings, listOf, string, withDefault } from "../kit/config-check.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type FilterPlugin, filterKind, skip } from "../kit/scheduling.ts";
+import { boolean, checkSettings, listOf, string, withDefault } from "../kit/base/config-check.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type FilterPlugin, filterKind, skip } from "../kit/contracts/scheduling.ts";
 
 const name = "NodeLabelPresence";
 const refusal = { reasons: ["node(s) didn't have the requested labels"], final: true };

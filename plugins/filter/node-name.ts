@@ -1,7 +1,7 @@
 // NodeName: a pod that names its node runs on no other.
 
-import { type FilterPlugin, filterKind, skip } from "../kit/scheduling.ts";
-import type { Plugin } from "../kit/plugin.ts";
+import { type FilterPlugin, filterKind, skip } from "../kit/contracts/scheduling.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
 
 const refusal = { reasons: ["node(s) didn't match the requested node name"], final: true };
 

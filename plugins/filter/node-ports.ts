@@ -1,8 +1,8 @@
 // NodePorts: two pods on one node cannot ask for the same host port.
 
-import { anyAddress, type HostPort, hostPortsOf } from "../kit/host-ports.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type FilterPlugin, filterKind, skip } from "../kit/scheduling.ts";
+import { anyAddress, type HostPort, hostPortsOf } from "../kit/kube/host-ports.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type FilterPlugin, filterKind, skip } from "../kit/contracts/scheduling.ts";
 
 const refusal = { reasons: ["node(s) didn't have free ports for the requested pod ports"], final: false };
 

@@ -1,10 +1,10 @@
 // NodeResourcesFit: the pod's requests must fit beside those of the pods that are there.
 
-import { checkSettings, listOf, string, that, withDefault } from "../kit/config-check.ts";
-import { podRequests } from "../kit/pod-requests.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type FilterPlugin, type FilterResult, filterKind, type NodeView } from "../kit/scheduling.ts";
-import { isLabelKey } from "../kit/selector.ts";
+import { checkSettings, listOf, string, that, withDefault } from "../kit/base/config-check.ts";
+import { podRequests } from "../kit/kube/pod-requests.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type FilterPlugin, type FilterResult, filterKind, type NodeView } from "../kit/contracts/scheduling.ts";
+import { isLabelKey } from "../kit/kube/selector.ts";
 
 type Wanted = readonly (readonly [resource: string, amount: number])[];
 

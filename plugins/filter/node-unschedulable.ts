@@ -1,8 +1,8 @@
 // NodeUnschedulable: a cordoned node takes only pods that tolerate its cordon.
 
-import { toleratesTaint } from "../kit/objects/tolerations.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type FilterPlugin, filterKind } from "../kit/scheduling.ts";
+import { toleratesTaint } from "../kit/kube/objects/tolerations.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type FilterPlugin, filterKind } from "../kit/contracts/scheduling.ts";
 
 const cordon = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" } as const;
 const refusal = { reasons: ["node(s) were unschedulable"], final: true };

@@ -1,9 +1,9 @@
 // NodeVolumeLimits: a CSI driver may say how many of its volumes a node can hold.
 
-import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../kit/objects/types.ts";
-import { claimsOf, classOf, type StorageClass } from "../kit/objects/volume-claims.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type ClusterView, type FilterPlugin, filterKind, skip } from "../kit/scheduling.ts";
+import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../kit/kube/objects/types.ts";
+import { claimsOf, classOf, type StorageClass } from "../kit/kube/objects/volume-claims.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type ClusterView, type FilterPlugin, filterKind, skip } from "../kit/contracts/scheduling.ts";
 
 const refusal = { reasons: ["node(s) exceed max volume count"], final: false };
 

@@ -6,11 +6,11 @@ import {
   isCounted,
   type SpreadConstraint,
   spreadConstraints,
-} from "../kit/objects/topology-spread.ts";
-import type { Node, Pod } from "../kit/objects/types.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type FilterPlugin, filterKind, skip } from "../kit/scheduling.ts";
-import { type DefaultConstraint, podTopologySpreadDefaults } from "../kit/scheduling-arguments.ts";
+} from "../kit/scheduling/topology-spread.ts";
+import type { Node, Pod } from "../kit/kube/objects/types.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type FilterPlugin, filterKind, skip } from "../kit/contracts/scheduling.ts";
+import { type DefaultConstraint, podTopologySpreadDefaults } from "../kit/scheduling/scheduling-arguments.ts";
 
 interface Counted {
   readonly constraint: SpreadConstraint;

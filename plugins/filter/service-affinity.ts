@@ -1,11 +1,11 @@
 // ServiceAffinity: pods of one service keep to nodes with the same values of certain labels, those of the first pod's node.
 // Only in profiles that name the labels.
 
-import { checkSettings, listOf, string } from "../kit/config-check.ts";
-import type { Pod, Service } from "../kit/objects/types.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type ClusterView, type FilterPlugin, filterKind, skip } from "../kit/scheduling.ts";
-import { labelSelectorOf } from "../kit/selector.ts";
+import { checkSettings, listOf, string } from "../kit/base/config-check.ts";
+import type { Pod, Service } from "../kit/kube/objects/types.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type ClusterView, type FilterPlugin, filterKind, skip } from "../kit/contracts/scheduling.ts";
+import { labelSelectorOf } from "../kit/kube/selector.ts";
 
 const name = "ServiceAffinity";
 const refusal = { reasons: ["node(s) didn't match service affinity"], final: true };

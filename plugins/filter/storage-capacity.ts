@@ -1,10 +1,10 @@
 // Whether a CSI driver that reports its free storage has enough of it for a claim on a node.
 
-import type { Node, PersistentVolumeClaim } from "../kit/objects/types.ts";
-import type { StorageClass } from "../kit/objects/volume-claims.ts";
-import { compareQuantity, parseQuantity } from "../kit/quantity.ts";
-import type { ClusterView } from "../kit/scheduling.ts";
-import { labelSelectorOf } from "../kit/selector.ts";
+import type { Node, PersistentVolumeClaim } from "../kit/kube/objects/types.ts";
+import type { StorageClass } from "../kit/kube/objects/volume-claims.ts";
+import { compareQuantity, parseQuantity } from "../kit/kube/quantity.ts";
+import type { ClusterView } from "../kit/contracts/scheduling.ts";
+import { labelSelectorOf } from "../kit/kube/selector.ts";
 
 interface CsiDriver {
   readonly spec?: { readonly storageCapacity?: boolean };

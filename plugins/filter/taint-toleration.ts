@@ -1,8 +1,8 @@
 // TaintToleration: a node's NoSchedule and NoExecute taints keep away every pod that does not tolerate them.
 
-import { untoleratedTaint } from "../kit/objects/tolerations.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type FilterPlugin, filterKind } from "../kit/scheduling.ts";
+import { untoleratedTaint } from "../kit/kube/objects/tolerations.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type FilterPlugin, filterKind } from "../kit/contracts/scheduling.ts";
 
 const effects = ["NoSchedule", "NoExecute"];
 

@@ -2,20 +2,27 @@
 // With the decision for a node the volumes are taken, so that the next pod chooses others; before the pod is bound that is made
 // true: a volume is reserved for its claim, or one is made for the chosen node.
 
-import type { Call } from "../kit/call.ts";
-import { checkSettings, integer, optional, withDefault } from "../kit/config-check.ts";
-import { Fault } from "../kit/fault.ts";
-import { resources } from "../kit/objects/resources.ts";
-import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../kit/objects/types.ts";
-import { chooseVolumes, type PodClaims, podClaims } from "../kit/objects/volume-choice.ts";
+import type { Call } from "../kit/base/call.ts";
+import { checkSettings, integer, optional, withDefault } from "../kit/base/config-check.ts";
+import { Fault } from "../kit/base/fault.ts";
+import { resources } from "../kit/kube/objects/resources.ts";
+import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../kit/kube/objects/types.ts";
+import { chooseVolumes, type PodClaims, podClaims } from "../kit/scheduling/volume-choice.ts";
 import {
   volumeAnnotations as annotations,
   claimsOf,
   isReachable,
   type StorageClass,
-} from "../kit/objects/volume-claims.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type BindTools, type FilterPlugin, filterKind, Rejection, type ReserveView, skip } from "../kit/scheduling.ts";
+} from "../kit/kube/objects/volume-claims.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import {
+  type BindTools,
+  type FilterPlugin,
+  filterKind,
+  Rejection,
+  type ReserveView,
+  skip,
+} from "../kit/contracts/scheduling.ts";
 import { hasStorageFor } from "./storage-capacity.ts";
 
 const conflict = { reasons: ["node(s) had volume node affinity conflict"], final: true };

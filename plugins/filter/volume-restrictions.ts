@@ -1,9 +1,9 @@
 // VolumeRestrictions (NoDiskConflict): some disks can be used by one pod of a node alone, and some claims by one pod of all.
 
-import type { PersistentVolumeClaim, Pod, Volume } from "../kit/objects/types.ts";
-import { claimsOf } from "../kit/objects/volume-claims.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type FilterPlugin, filterKind, skip } from "../kit/scheduling.ts";
+import type { PersistentVolumeClaim, Pod, Volume } from "../kit/kube/objects/types.ts";
+import { claimsOf } from "../kit/kube/objects/volume-claims.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type FilterPlugin, filterKind, skip } from "../kit/contracts/scheduling.ts";
 
 const diskTaken = { reasons: ["node(s) had no available disk"], final: false };
 const claimTaken = {

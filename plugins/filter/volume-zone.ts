@@ -1,9 +1,9 @@
 // VolumeZone: a volume with zone or region labels can be used on nodes of that zone or region alone.
 
-import type { PersistentVolume, PersistentVolumeClaim } from "../kit/objects/types.ts";
-import { claimsOf } from "../kit/objects/volume-claims.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type FilterPlugin, filterKind, skip } from "../kit/scheduling.ts";
+import type { PersistentVolume, PersistentVolumeClaim } from "../kit/kube/objects/types.ts";
+import { claimsOf } from "../kit/kube/objects/volume-claims.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type FilterPlugin, filterKind, skip } from "../kit/contracts/scheduling.ts";
 
 const refusal = { reasons: ["node(s) had no available volume zone"], final: true };
 

@@ -14,10 +14,10 @@ import t, { type Test } from "tap";
 import { testPod } from "../../test/harness/pod-room.ts";
 import { startSwapper } from "../../test/harness/racer.ts";
 import { hookSuite } from "../../test/suites/hook.ts";
-import { uninterrupted } from "../kit/call.ts";
-import { systemClock } from "../kit/clock.ts";
-import { noLog } from "../kit/log.ts";
-import type { Pod } from "../kit/objects/types.ts";
+import { uninterrupted } from "../kit/base/call.ts";
+import { systemClock } from "../kit/base/clock.ts";
+import { noLog } from "../kit/base/log.ts";
+import type { Pod } from "../kit/kube/objects/types.ts";
 import { logLinks } from "./log-links.ts";
 
 async function room(t: Test, raw?: unknown) {

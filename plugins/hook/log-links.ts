@@ -3,12 +3,12 @@
 
 import { lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { checkSettings, optional, string } from "../kit/config-check.ts";
-import { type PodHook, hookKind } from "../kit/hook.ts";
-import type { Pod } from "../kit/objects/types.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { isFault } from "../kit/fault.ts";
-import { Folder } from "../kit/safe-files/folder.ts";
+import { checkSettings, optional, string } from "../kit/base/config-check.ts";
+import { type PodHook, hookKind } from "../kit/contracts/hook.ts";
+import type { Pod } from "../kit/kube/objects/types.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { isFault } from "../kit/base/fault.ts";
+import { Folder } from "../kit/os/safe-files/folder.ts";
 
 interface Settings {
   /** Beside the folder of the pods' logs unless told. */

@@ -1,11 +1,11 @@
 // exec: a command inside the container; it is well when the command ends with code 0.
 
-import { within } from "../kit/call.ts";
-import { type ContainerExec, containerExecKind } from "../kit/container-exec.ts";
-import { Fault, isFault } from "../kit/fault.ts";
-import { expand } from "../kit/objects/expansion.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { failed, longestOutput, type ProbePlugin, probeKind, succeeded } from "../kit/probe.ts";
+import { within } from "../kit/base/call.ts";
+import { type ContainerExec, containerExecKind } from "../kit/contracts/container-exec.ts";
+import { Fault, isFault } from "../kit/base/fault.ts";
+import { expand } from "../kit/kube/objects/expansion.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { failed, longestOutput, type ProbePlugin, probeKind, succeeded } from "../kit/contracts/probe.ts";
 
 // The runtime ends a command itself when its time is over: that call must not be cut off before.
 const slackMs = 5_000;

@@ -1,7 +1,7 @@
 // The gRPC health check (grpc.health.v1.Health/Check), with its two tiny messages coded by hand.
 
 import { Client, credentials } from "@grpc/grpc-js";
-import type { Call } from "../kit/call.ts";
+import type { Call } from "../kit/base/call.ts";
 
 const serving = 1;
 

@@ -1,8 +1,8 @@
 // grpc: the standard health service, asked for the service that the probe names.
 
-import { within } from "../kit/call.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { failed, type ProbePlugin, probeKind, succeeded } from "../kit/probe.ts";
+import { within } from "../kit/base/call.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { failed, type ProbePlugin, probeKind, succeeded } from "../kit/contracts/probe.ts";
 
 const probe: ProbePlugin = {
   name: "grpc",

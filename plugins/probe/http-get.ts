@@ -1,10 +1,10 @@
 // httpGet: a request to the pod; any answer from 200 to 399 is well.
 
-import { within } from "../kit/call.ts";
-import { BrokenAnswer, httpAsk } from "../kit/http-ask.ts";
-import { headersOf, urlOf } from "../kit/objects/http-action.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { failed, type ProbePlugin, probeKind, succeeded } from "../kit/probe.ts";
+import { within } from "../kit/base/call.ts";
+import { BrokenAnswer, httpAsk } from "../kit/os/http-ask.ts";
+import { headersOf, urlOf } from "../kit/kube/objects/http-action.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { failed, type ProbePlugin, probeKind, succeeded } from "../kit/contracts/probe.ts";
 
 const probe: ProbePlugin = {
   name: "httpGet",

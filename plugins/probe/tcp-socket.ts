@@ -1,11 +1,11 @@
 // tcpSocket: it is well when a connection can be made.
 
 import { connect } from "node:net";
-import { within } from "../kit/call.ts";
-import { dialError } from "../kit/http-ask.ts";
-import { portOf } from "../kit/objects/http-action.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { failed, type ProbePlugin, type ProbeReport, probeKind, succeeded } from "../kit/probe.ts";
+import { within } from "../kit/base/call.ts";
+import { dialError } from "../kit/os/http-ask.ts";
+import { portOf } from "../kit/kube/objects/http-action.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { failed, type ProbePlugin, type ProbeReport, probeKind, succeeded } from "../kit/contracts/probe.ts";
 
 const probe: ProbePlugin = {
   name: "tcpSocket",

@@ -1,8 +1,8 @@
 // How full a node would be with the pod on it, resource by resource: what the allocation scores judge, and how each is told
 // which resources count and how much.
 
-import { checkSettings, integer, listOf, object, string, that, withDefault } from "../kit/config-check.ts";
-import type { Amounts } from "../kit/scheduling.ts";
+import { checkSettings, integer, listOf, object, string, that, withDefault } from "../kit/base/config-check.ts";
+import type { Amounts } from "../kit/contracts/scheduling.ts";
 
 export interface ResourceWeight {
   readonly name: string;

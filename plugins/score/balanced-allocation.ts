@@ -1,10 +1,10 @@
 // BalancedAllocation: prefers the node whose resources would be used to about the same share.
 
-import { checkSettings } from "../kit/config-check.ts";
-import { Fault } from "../kit/fault.ts";
-import { podRequests } from "../kit/pod-requests.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type Amounts, type ScorePlugin, scoreKind } from "../kit/scheduling.ts";
+import { checkSettings } from "../kit/base/config-check.ts";
+import { Fault } from "../kit/base/fault.ts";
+import { podRequests } from "../kit/kube/pod-requests.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type Amounts, type ScorePlugin, scoreKind } from "../kit/contracts/scheduling.ts";
 import { type Counted, countedFor, cpuAndMemory, type ResourceWeight, resourceList } from "./allocated.ts";
 
 /** How far the shares are from each other: their standard deviation. Of two it is half of what is between them. */

@@ -1,7 +1,7 @@
 // ImageLocality: prefers nodes that hold the pod's images already, the large and widely spread ones most.
 
-import type { Plugin } from "../kit/plugin.ts";
-import { type NodeView, type ScorePlugin, scoreKind, skip } from "../kit/scheduling.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type NodeView, type ScorePlugin, scoreKind, skip } from "../kit/contracts/scheduling.ts";
 
 const mebibyte = 1024 * 1024;
 const leastBytes = 23 * mebibyte;

@@ -1,11 +1,11 @@
 // InterPodAffinity: preferred affinity and anti-affinity, the pod's own and that of pods already there towards it.
 
-import { checkSettings } from "../kit/config-check.ts";
-import { affinityMatcher, preferredTerms, requiredTerms } from "../kit/objects/pod-affinity.ts";
-import type { Namespace, Pod } from "../kit/objects/types.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type ScorePlugin, scoreKind, skip } from "../kit/scheduling.ts";
-import { interPodAffinityArguments } from "../kit/scheduling-arguments.ts";
+import { checkSettings } from "../kit/base/config-check.ts";
+import { affinityMatcher, preferredTerms, requiredTerms } from "../kit/scheduling/pod-affinity.ts";
+import type { Namespace, Pod } from "../kit/kube/objects/types.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type ScorePlugin, scoreKind, skip } from "../kit/contracts/scheduling.ts";
+import { interPodAffinityArguments } from "../kit/scheduling/scheduling-arguments.ts";
 import { normalizeByRange } from "./normalize.ts";
 
 /** Points by topology key and value. */

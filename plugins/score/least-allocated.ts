@@ -1,8 +1,8 @@
 // LeastAllocated: prefers the node with the largest free share of its resources after taking the pod.
 
-import { podWeight } from "../kit/pod-requests.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type ScorePlugin, scoreKind } from "../kit/scheduling.ts";
+import { podWeight } from "../kit/kube/pod-requests.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type ScorePlugin, scoreKind } from "../kit/contracts/scheduling.ts";
 import {
   type Counted,
   countedFor,

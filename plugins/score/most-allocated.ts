@@ -1,8 +1,8 @@
 // MostAllocated: packs pods together, so that whole nodes stay free. Off by default; a profile turns it on.
 
-import { podWeight } from "../kit/pod-requests.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type ScorePlugin, scoreKind } from "../kit/scheduling.ts";
+import { podWeight } from "../kit/kube/pod-requests.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type ScorePlugin, scoreKind } from "../kit/contracts/scheduling.ts";
 import {
   type Counted,
   countedFor,

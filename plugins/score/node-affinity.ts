@@ -1,11 +1,11 @@
 // NodeAffinity: the preferred node affinity terms of the pod, and of the profile for every pod, by their weights.
 
-import { checkSettings } from "../kit/config-check.ts";
-import { matchesNodeSelectorTerm, type PreferredSchedulingTerm } from "../kit/objects/node-affinity.ts";
-import type { Pod } from "../kit/objects/types.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type ScorePlugin, scoreKind, skip } from "../kit/scheduling.ts";
-import { nodeAffinityArguments } from "../kit/scheduling-arguments.ts";
+import { checkSettings } from "../kit/base/config-check.ts";
+import { matchesNodeSelectorTerm, type PreferredSchedulingTerm } from "../kit/kube/objects/node-affinity.ts";
+import type { Pod } from "../kit/kube/objects/types.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type ScorePlugin, scoreKind, skip } from "../kit/contracts/scheduling.ts";
+import { nodeAffinityArguments } from "../kit/scheduling/scheduling-arguments.ts";
 import { normalizeByMax } from "./normalize.ts";
 
 const preferred = (pod: Pod) =>

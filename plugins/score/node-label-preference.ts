@@ -1,8 +1,8 @@
 // NodeLabelPreference: prefers nodes that have a label, or that lack it. Only in profiles that name the label.
 
-import { boolean, checkSettings, string, withDefault } from "../kit/config-check.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type ScorePlugin, scoreKind, skip } from "../kit/scheduling.ts";
+import { boolean, checkSettings, string, withDefault } from "../kit/base/config-check.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type ScorePlugin, scoreKind, skip } from "../kit/contracts/scheduling.ts";
 
 const name = "NodeLabelPreference";
 

@@ -1,16 +1,16 @@
 // PodTopologySpread: the fewer matching pods in a node's domains the better, for constraints that only ask (ScheduleAnyway).
 // Pods of a service, replica set or stateful set that set none are spread over nodes and zones all the same, or as the profile says.
 
-import type { Node } from "../kit/objects/types.ts";
+import type { Node } from "../kit/kube/objects/types.ts";
 import {
   countByDomain,
   defaultSpread,
   type SpreadConstraint,
   spreadConstraints,
-} from "../kit/objects/topology-spread.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type ScorePlugin, scoreKind, skip } from "../kit/scheduling.ts";
-import { podTopologySpreadDefaults, systemSpread } from "../kit/scheduling-arguments.ts";
+} from "../kit/scheduling/topology-spread.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type ScorePlugin, scoreKind, skip } from "../kit/contracts/scheduling.ts";
+import { podTopologySpreadDefaults, systemSpread } from "../kit/scheduling/scheduling-arguments.ts";
 
 interface Counted {
   readonly constraint: SpreadConstraint;

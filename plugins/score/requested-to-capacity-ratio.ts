@@ -1,9 +1,9 @@
 // RequestedToCapacityRatio: how full a node should be is drawn as a shape in the arguments. Only in profiles that give one.
 
-import { checkSettings } from "../kit/config-check.ts";
-import { podWeight } from "../kit/pod-requests.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type ScorePlugin, scoreKind, skip } from "../kit/scheduling.ts";
+import { checkSettings } from "../kit/base/config-check.ts";
+import { podWeight } from "../kit/kube/pod-requests.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type ScorePlugin, scoreKind, skip } from "../kit/contracts/scheduling.ts";
 import { type Counted, countedFor, resourceList } from "./allocated.ts";
 import { pointsByShape, shapeCheck } from "./shape.ts";
 

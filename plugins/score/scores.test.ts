@@ -1,9 +1,9 @@
 // Each score on small clusters: which node it prefers, and by how much.
 
 import t from "tap";
-import type { Node, Pod } from "../kit/objects/types.ts";
-import { podWeight } from "../kit/pod-requests.ts";
-import { type ScorePlugin, skip } from "../kit/scheduling.ts";
+import type { Node, Pod } from "../kit/kube/objects/types.ts";
+import { podWeight } from "../kit/kube/pod-requests.ts";
+import { type ScorePlugin, skip } from "../kit/contracts/scheduling.ts";
 import { availablePlugins, node, pod, snapshot } from "../../test/harness/scheduling.ts";
 
 const { scores } = await availablePlugins();

@@ -1,6 +1,6 @@
 // A broken line from how much of something would be used, in percent, to points: how a profile says what it likes.
 
-import { type Check, integer, listOf, object, that } from "../kit/config-check.ts";
+import { type Check, integer, listOf, object, that } from "../kit/base/config-check.ts";
 
 interface ShapePoint {
   readonly utilization: number;

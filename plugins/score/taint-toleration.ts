@@ -1,8 +1,8 @@
 // TaintToleration: fewer PreferNoSchedule taints that the pod does not tolerate are better.
 
-import { toleratesTaint } from "../kit/objects/tolerations.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type ScorePlugin, scoreKind, skip } from "../kit/scheduling.ts";
+import { toleratesTaint } from "../kit/kube/objects/tolerations.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type ScorePlugin, scoreKind, skip } from "../kit/contracts/scheduling.ts";
 import { normalizeByMax } from "./normalize.ts";
 
 const score: ScorePlugin = {

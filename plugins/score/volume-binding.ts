@@ -1,13 +1,13 @@
 // VolumeBinding: how well the volumes that a pod's claims would get on a node fit what was asked for, by a shape in the arguments.
 // Only in profiles that give one.
 
-import { checkSettings, integer, optional } from "../kit/config-check.ts";
-import { chooseVolumes, type PodClaims, podClaims } from "../kit/objects/volume-choice.ts";
-import { classOf } from "../kit/objects/volume-claims.ts";
-import type { Node } from "../kit/objects/types.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { amountOf } from "../kit/pod-requests.ts";
-import { Rejection, type ScorePlugin, scoreKind, skip } from "../kit/scheduling.ts";
+import { checkSettings, integer, optional } from "../kit/base/config-check.ts";
+import { chooseVolumes, type PodClaims, podClaims } from "../kit/scheduling/volume-choice.ts";
+import { classOf } from "../kit/kube/objects/volume-claims.ts";
+import type { Node } from "../kit/kube/objects/types.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { amountOf } from "../kit/kube/pod-requests.ts";
+import { Rejection, type ScorePlugin, scoreKind, skip } from "../kit/contracts/scheduling.ts";
 import { pointsByShape, shapeCheck } from "./shape.ts";
 
 const name = "VolumeBinding";

@@ -1,8 +1,8 @@
 // What a control group of version 1 uses; each controller has a hierarchy of its own, also in hybrid mode.
 
-import type { Clock } from "../kit/clock.ts";
-import type { Cgroups } from "../kit/platform/cgroups.ts";
-import type { CgroupSample, CpuSample, MemorySample, StatsSource } from "../kit/stats-source.ts";
+import type { Clock } from "../kit/base/clock.ts";
+import type { Cgroups } from "../kit/os/platform/cgroups.ts";
+import type { CgroupSample, CpuSample, MemorySample, StatsSource } from "../kit/contracts/stats-source.ts";
 import { lineCount, numberIn, pairsIn } from "./flat-file.ts";
 
 type Read = (controller: string, file: string) => string | undefined;

@@ -1,9 +1,9 @@
 // What a control group of version 2 uses.
 
-import type { Clock } from "../kit/clock.ts";
-import type { Cgroups } from "../kit/platform/cgroups.ts";
-import { pressureIn } from "../kit/pressure.ts";
-import type { CgroupSample, CpuSample, MemorySample, StatsSource } from "../kit/stats-source.ts";
+import type { Clock } from "../kit/base/clock.ts";
+import type { Cgroups } from "../kit/os/platform/cgroups.ts";
+import { pressureIn } from "../kit/os/pressure.ts";
+import type { CgroupSample, CpuSample, MemorySample, StatsSource } from "../kit/contracts/stats-source.ts";
 import { lineCount, numberIn, pairsIn } from "./flat-file.ts";
 
 type Read = (file: string) => string | undefined;

@@ -1,9 +1,9 @@
 // Every built-in source of stats, in the order in which they are asked.
 
 import { existsSync } from "node:fs";
-import { Cgroups } from "../kit/platform/cgroups.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { statsKind, type StatsSource } from "../kit/stats-source.ts";
+import { Cgroups } from "../kit/os/platform/cgroups.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { statsKind, type StatsSource } from "../kit/contracts/stats-source.ts";
 import { cgroupV1Source } from "./cgroup-v1.ts";
 import { cgroupV2Source } from "./cgroup-v2.ts";
 

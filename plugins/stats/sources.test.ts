@@ -4,9 +4,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import t from "tap";
-import { uninterrupted } from "../kit/call.ts";
-import { FakeClock } from "../kit/clock.ts";
-import { Cgroups } from "../kit/platform/cgroups.ts";
+import { uninterrupted } from "../kit/base/call.ts";
+import { FakeClock } from "../kit/base/clock.ts";
+import { Cgroups } from "../kit/os/platform/cgroups.ts";
 import { cgroupV1Source } from "./cgroup-v1.ts";
 import { cgroupV2Source } from "./cgroup-v2.ts";
 

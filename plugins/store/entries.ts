@@ -1,6 +1,6 @@
 // The newest entry of every key, listed in key order. Owns no history and hands out what it was given.
 
-import type { ListResult, StoreEntry } from "../kit/store.ts";
+import type { ListResult, StoreEntry } from "../kit/contracts/store.ts";
 import { compareKeys, firstNot } from "./key-order.ts";
 
 export interface Page {

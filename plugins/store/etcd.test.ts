@@ -7,10 +7,10 @@ import { join } from "node:path";
 import t, { type Test } from "tap";
 import { type EtcdTls, noEtcd, startEtcd } from "../../test/harness/etcd.ts";
 import { storeSuite } from "../../test/suites/store.ts";
-import { uninterrupted as call, within } from "../kit/call.ts";
-import { FakeClock, systemClock } from "../kit/clock.ts";
-import { isFault } from "../kit/fault.ts";
-import type { Store } from "../kit/store.ts";
+import { uninterrupted as call, within } from "../kit/base/call.ts";
+import { FakeClock, systemClock } from "../kit/base/clock.ts";
+import { isFault } from "../kit/base/fault.ts";
+import type { Store } from "../kit/contracts/store.ts";
 import { type EtcdStoreOptions, etcd, openEtcdStore } from "./etcd.ts";
 
 const skip = noEtcd;

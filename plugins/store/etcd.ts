@@ -1,10 +1,10 @@
 // The etcd store: the contract spoken to an etcd v3 cluster, for control planes that share one or already have one.
 
-import type { Call } from "../kit/call.ts";
-import { type Clock, systemClock } from "../kit/clock.ts";
-import { Fault } from "../kit/fault.ts";
-import { type Log, noLog } from "../kit/log.ts";
-import type { Plugin } from "../kit/plugin.ts";
+import type { Call } from "../kit/base/call.ts";
+import { type Clock, systemClock } from "../kit/base/clock.ts";
+import { Fault } from "../kit/base/fault.ts";
+import { type Log, noLog } from "../kit/base/log.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
 import {
   type DeleteResult,
   type Expectation,
@@ -17,7 +17,7 @@ import {
   storeKind,
   type TransactionResult,
   type TransactionStep,
-} from "../kit/store.ts";
+} from "../kit/contracts/store.ts";
 import { Compactor } from "./etcd/compactor.ts";
 import { type EndpointOptions, Endpoints } from "./etcd/endpoints.ts";
 import { ExpiringKeys, type Expiry } from "./etcd/expiring.ts";

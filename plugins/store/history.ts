@@ -1,8 +1,8 @@
 // What changed, in order of revision, back to the last compaction; bounded by age, count and bytes.
 // Invariant: every event with a revision above `compacted` is here, with what stood there before it.
 
-import type { Clock } from "../kit/clock.ts";
-import type { StoreEvent } from "../kit/store.ts";
+import type { Clock } from "../kit/base/clock.ts";
+import type { StoreEvent } from "../kit/contracts/store.ts";
 
 export interface HistoryLimits {
   ageMs: number;

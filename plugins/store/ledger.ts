@@ -2,9 +2,9 @@
 // A write is first decided (`plan`), then made visible (`apply`); between the two a store may make it durable.
 // Invariant: events are applied in rising order of revision; a revision that anyone may have seen is never given again.
 
-import type { Call } from "../kit/call.ts";
-import type { Clock } from "../kit/clock.ts";
-import { Fault } from "../kit/fault.ts";
+import type { Call } from "../kit/base/call.ts";
+import type { Clock } from "../kit/base/clock.ts";
+import { Fault } from "../kit/base/fault.ts";
 import type {
   DeleteResult,
   Expectation,
@@ -13,7 +13,7 @@ import type {
   PutResult,
   StoreEntry,
   StoreEvent,
-} from "../kit/store.ts";
+} from "../kit/contracts/store.ts";
 import { Entries } from "./entries.ts";
 import { History, type HistoryLimits } from "./history.ts";
 

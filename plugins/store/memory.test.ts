@@ -1,9 +1,9 @@
 import t from "tap";
 import { storeSuite } from "../../test/suites/store.ts";
-import { uninterrupted as call } from "../kit/call.ts";
-import { FakeClock } from "../kit/clock.ts";
-import { isFault } from "../kit/fault.ts";
-import type { Store } from "../kit/store.ts";
+import { uninterrupted as call } from "../kit/base/call.ts";
+import { FakeClock } from "../kit/base/clock.ts";
+import { isFault } from "../kit/base/fault.ts";
+import type { Store } from "../kit/contracts/store.ts";
 import { memory, memoryStore } from "./memory.ts";
 
 storeSuite(t, "memory", async (t) => {

@@ -1,9 +1,9 @@
 // The memory store: everything in this process, gone with it. For tests, trials and simulations.
 
-import type { Call } from "../kit/call.ts";
-import { type Clock, systemClock } from "../kit/clock.ts";
-import { Fault } from "../kit/fault.ts";
-import type { Plugin } from "../kit/plugin.ts";
+import type { Call } from "../kit/base/call.ts";
+import { type Clock, systemClock } from "../kit/base/clock.ts";
+import { Fault } from "../kit/base/fault.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
 import {
   type DeleteResult,
   type Expectation,
@@ -14,7 +14,7 @@ import {
   type StoreEntry,
   type StoreEvent,
   storeKind,
-} from "../kit/store.ts";
+} from "../kit/contracts/store.ts";
 import { defaultLimits, type HistoryLimits } from "./history.ts";
 import { Ledger, type Write } from "./ledger.ts";
 import { readHistorySettings } from "./settings.ts";

@@ -1,6 +1,6 @@
 // Reads the settings that stores share out of a config file's raw values; a wrong one is a Fault that names its key.
 
-import { Fault } from "../kit/fault.ts";
+import { Fault } from "../kit/base/fault.ts";
 import type { HistoryLimits } from "./history.ts";
 
 export type RawSettings = Readonly<Record<string, unknown>>;

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import t, { type Test } from "tap";
 import { storeSuite } from "../../test/suites/store.ts";
-import { uninterrupted as call } from "../kit/call.ts";
-import { FakeClock } from "../kit/clock.ts";
-import type { Store } from "../kit/store.ts";
+import { uninterrupted as call } from "../kit/base/call.ts";
+import { FakeClock } from "../kit/base/clock.ts";
+import type { Store } from "../kit/contracts/store.ts";
 import { openSqliteStore, type SqliteStoreOptions, sqlite } from "./sqlite.ts";
 import type { StartThread } from "./sqlite/thread.ts";
 

@@ -1,11 +1,11 @@
 // The sqlite store: the newest state in memory, every change in a database that a worker thread commits in groups.
 // This file is the contract's face; `sqlite/committer.ts` decides when what becomes durable and visible.
 
-import type { Call } from "../kit/call.ts";
-import { type Clock, systemClock } from "../kit/clock.ts";
-import { Fault } from "../kit/fault.ts";
-import { type Log, noLog } from "../kit/log.ts";
-import type { Plugin } from "../kit/plugin.ts";
+import type { Call } from "../kit/base/call.ts";
+import { type Clock, systemClock } from "../kit/base/clock.ts";
+import { Fault } from "../kit/base/fault.ts";
+import { type Log, noLog } from "../kit/base/log.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
 import {
   type DeleteResult,
   type Expectation,
@@ -17,7 +17,7 @@ import {
   type StoreEvent,
   storeKind,
   type WriteOptions,
-} from "../kit/store.ts";
+} from "../kit/contracts/store.ts";
 import { defaultLimits, type HistoryLimits } from "./history.ts";
 import { expired, Ledger } from "./ledger.ts";
 import { historyKeys, historyOf, readCount, readSettings, readStrings } from "./settings.ts";

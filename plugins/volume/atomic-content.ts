@@ -7,10 +7,10 @@
 // and whatever stands where a name belongs is replaced.
 
 import { randomBytes } from "node:crypto";
-import { type Call, uninterrupted } from "../kit/call.ts";
-import { Fault } from "../kit/fault.ts";
-import { type FileAttributes, Folder } from "../kit/safe-files/folder.ts";
-import { removeEntry } from "../kit/safe-files/remove-tree.ts";
+import { type Call, uninterrupted } from "../kit/base/call.ts";
+import { Fault } from "../kit/base/fault.ts";
+import { type FileAttributes, Folder } from "../kit/os/safe-files/folder.ts";
+import { removeEntry } from "../kit/os/safe-files/remove-tree.ts";
 import { holdsContent } from "./content-compare.ts";
 
 export interface ContentFile {

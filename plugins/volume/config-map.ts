@@ -1,8 +1,8 @@
 // configMap: the keys of a config map as files, updated while the pod runs.
 
-import type { Plugin } from "../kit/plugin.ts";
-import { podObjectsKind } from "../kit/pod-objects.ts";
-import { type VolumePlugin, volumeKind } from "../kit/volume.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { podObjectsKind } from "../kit/contracts/pod-objects.ts";
+import { type VolumePlugin, volumeKind } from "../kit/contracts/volume.ts";
 import { contentVolume, orAbsent } from "./content-volume.ts";
 import { configMapData, selectKeys } from "./keyed-content.ts";
 

@@ -1,8 +1,8 @@
 // Whether a directory holds exactly this content, without trusting what is in it: files of another kind are a difference, and no more is
 // read than there should be.
 
-import type { Folder } from "../kit/safe-files/folder.ts";
-import { openRegularEntry, readPart } from "../kit/safe-files/regular-file.ts";
+import type { Folder } from "../kit/os/safe-files/folder.ts";
+import { openRegularEntry, readPart } from "../kit/os/safe-files/regular-file.ts";
 import type { Content } from "./atomic-content.ts";
 
 export async function holdsContent(folder: Folder, content: Content): Promise<boolean> {

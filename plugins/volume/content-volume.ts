@@ -2,12 +2,12 @@
 // brought up to date on refresh. Containers have it read-only.
 
 import { mkdirSync } from "node:fs";
-import type { Call } from "../kit/call.ts";
-import type { Clock } from "../kit/clock.ts";
-import { isFault } from "../kit/fault.ts";
-import type { Volume } from "../kit/objects/types.ts";
-import { Folder } from "../kit/safe-files/folder.ts";
-import type { VolumeMountRequest, VolumePlugin } from "../kit/volume.ts";
+import type { Call } from "../kit/base/call.ts";
+import type { Clock } from "../kit/base/clock.ts";
+import { isFault } from "../kit/base/fault.ts";
+import type { Volume } from "../kit/kube/objects/types.ts";
+import { Folder } from "../kit/os/safe-files/folder.ts";
+import type { VolumeMountRequest, VolumePlugin } from "../kit/contracts/volume.ts";
 import { type Content, writeContent } from "./atomic-content.ts";
 import { nestedMountPoints } from "./nested-mounts.ts";
 import { mountTmpfs, removeVolume } from "./tmpfs.ts";

@@ -1,8 +1,8 @@
 // downwardAPI: the pod's own labels, annotations and resources as files, updated when they change.
 
-import type { Plugin } from "../kit/plugin.ts";
-import { podObjectsKind } from "../kit/pod-objects.ts";
-import { type VolumePlugin, volumeKind } from "../kit/volume.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { podObjectsKind } from "../kit/contracts/pod-objects.ts";
+import { type VolumePlugin, volumeKind } from "../kit/contracts/volume.ts";
 import { contentVolume } from "./content-volume.ts";
 import { type DownwardItem, downwardContent } from "./downward-content.ts";
 

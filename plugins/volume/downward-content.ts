@@ -1,9 +1,9 @@
 // The downward API as files: which field or resource goes to which path.
 
-import { Fault } from "../kit/fault.ts";
-import { type DownwardFacts, fieldValue, resourceValue } from "../kit/objects/downward.ts";
-import type { Pod } from "../kit/objects/types.ts";
-import type { PodObjects } from "../kit/pod-objects.ts";
+import { Fault } from "../kit/base/fault.ts";
+import { type DownwardFacts, fieldValue, resourceValue } from "../kit/kube/objects/downward.ts";
+import type { Pod } from "../kit/kube/objects/types.ts";
+import type { PodObjects } from "../kit/contracts/pod-objects.ts";
 import type { Content, ContentFile } from "./atomic-content.ts";
 
 export interface DownwardItem {

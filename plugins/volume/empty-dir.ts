@@ -1,16 +1,16 @@
 // emptyDir: a directory that lives as long as the pod, on disk, in memory or in huge pages.
 
 import { mkdirSync } from "node:fs";
-import type { Call } from "../kit/call.ts";
-import type { Node } from "../kit/objects/types.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { isLocalMountPoint, mount, mountFlags } from "../kit/platform/mount.ts";
-import { podObjectsKind } from "../kit/pod-objects.ts";
-import { podQuantities } from "../kit/pod-quantities.ts";
-import { parseQuantity, quantityValue } from "../kit/quantity.ts";
-import { withFolder } from "../kit/safe-files/folder.ts";
-import { giveToGroup } from "../kit/safe-files/own-tree.ts";
-import { type VolumeMountRequest, type VolumePlugin, volumeKind } from "../kit/volume.ts";
+import type { Call } from "../kit/base/call.ts";
+import type { Node } from "../kit/kube/objects/types.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { isLocalMountPoint, mount, mountFlags } from "../kit/os/platform/mount.ts";
+import { podObjectsKind } from "../kit/contracts/pod-objects.ts";
+import { podQuantities } from "../kit/kube/pod-quantities.ts";
+import { parseQuantity, quantityValue } from "../kit/kube/quantity.ts";
+import { withFolder } from "../kit/os/safe-files/folder.ts";
+import { giveToGroup } from "../kit/os/safe-files/own-tree.ts";
+import { type VolumeMountRequest, type VolumePlugin, volumeKind } from "../kit/contracts/volume.ts";
 import { mountTmpfs, removeVolume } from "./tmpfs.ts";
 
 /** The least of what the volume, its pod and the node's pods together may take; undefined where nobody says. */

@@ -1,10 +1,10 @@
 // Mounts a block device, and gives it a file system first where it has none at all. A device that holds anything is never formatted.
 
 import { mkdirSync } from "node:fs";
-import type { Call } from "../kit/call.ts";
-import { Fault } from "../kit/fault.ts";
-import { isMountPoint } from "../kit/platform/mount.ts";
-import { run } from "../kit/platform/process.ts";
+import type { Call } from "../kit/base/call.ts";
+import { Fault } from "../kit/base/fault.ts";
+import { isMountPoint } from "../kit/os/platform/mount.ts";
+import { run } from "../kit/os/platform/process.ts";
 
 export interface FormatAndMount {
   readonly device: string;

@@ -1,9 +1,9 @@
 // hostPath: a path of the node itself, checked or made as its type asks. Nothing is mounted and nothing is ever removed.
 
 import { closeSync, constants, lstatSync, mkdirSync, openSync, statSync, type Stats } from "node:fs";
-import { Fault } from "../kit/fault.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type VolumePlugin, volumeKind } from "../kit/volume.ts";
+import { Fault } from "../kit/base/fault.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type VolumePlugin, volumeKind } from "../kit/contracts/volume.ts";
 import { prepareLocalPath } from "./local-path.ts";
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NONBLOCK } = constants;

@@ -1,7 +1,7 @@
 // Which keys of a config map or secret become which files: all of them, or the listed items at the listed paths.
 
-import { Fault } from "../kit/fault.ts";
-import type { ConfigMap, Secret } from "../kit/objects/types.ts";
+import { Fault } from "../kit/base/fault.ts";
+import type { ConfigMap, Secret } from "../kit/kube/objects/types.ts";
 import type { Content, ContentFile } from "./atomic-content.ts";
 
 interface KeyToPath {

@@ -3,10 +3,10 @@
 
 import { chmodSync, mkdirSync } from "node:fs";
 import { basename } from "node:path";
-import { isLocalPath } from "../kit/objects/local-path.ts";
-import type { PersistentVolume } from "../kit/objects/types.ts";
-import { limitDirectory } from "../kit/platform/project-quota.ts";
-import { parseQuantity, quantityValue } from "../kit/quantity.ts";
+import { isLocalPath } from "../kit/kube/objects/local-path.ts";
+import type { PersistentVolume } from "../kit/kube/objects/types.ts";
+import { limitDirectory } from "../kit/os/platform/project-quota.ts";
+import { parseQuantity, quantityValue } from "../kit/kube/quantity.ts";
 
 /** Does nothing for volumes that are not ours. What a pod made of the directory since stays as it is. */
 export function prepareLocalPath(volume: PersistentVolume | undefined): void {

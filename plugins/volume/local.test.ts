@@ -12,10 +12,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { uninterrupted as call } from "../kit/call.ts";
-import type { PersistentVolume, Pod, Volume } from "../kit/objects/types.ts";
-import { mountsBelow, unmount } from "../kit/platform/mount.ts";
-import type { VolumeMountRequest } from "../kit/volume.ts";
+import { uninterrupted as call } from "../kit/base/call.ts";
+import type { PersistentVolume, Pod, Volume } from "../kit/kube/objects/types.ts";
+import { mountsBelow, unmount } from "../kit/os/platform/mount.ts";
+import type { VolumeMountRequest } from "../kit/contracts/volume.ts";
 import { local } from "./local.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "skiff-local-"));

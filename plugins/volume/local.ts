@@ -4,12 +4,12 @@
 
 import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Call } from "../kit/call.ts";
-import { Fault } from "../kit/fault.ts";
-import { KeyedLock } from "../kit/keyed-lock.ts";
-import { isMountPoint, mount, mountFlags, unmount } from "../kit/platform/mount.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type VolumeMountRequest, type VolumePlugin, volumeKind } from "../kit/volume.ts";
+import type { Call } from "../kit/base/call.ts";
+import { Fault } from "../kit/base/fault.ts";
+import { KeyedLock } from "../kit/base/keyed-lock.ts";
+import { isMountPoint, mount, mountFlags, unmount } from "../kit/os/platform/mount.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type VolumeMountRequest, type VolumePlugin, volumeKind } from "../kit/contracts/volume.ts";
 import { formatAndMount } from "./format-and-mount.ts";
 import { applyFsGroup } from "./ownership.ts";
 import { hashOf, removeMountPoint, SharedMount } from "./shared-mount.ts";

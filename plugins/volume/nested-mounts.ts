@@ -2,7 +2,7 @@
 // upstream does. Pure.
 
 import { normalize } from "node:path";
-import type { Pod } from "../kit/objects/types.ts";
+import type { Pod } from "../kit/kube/objects/types.ts";
 
 /** Paths of directories below the volume, each relative to it. Of nested ones only the outermost. */
 export function nestedMountPoints(pod: Pod, volumeName: string): string[] {

@@ -2,9 +2,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { uninterrupted } from "../kit/call.ts";
-import type { PersistentVolume, Pod, Volume } from "../kit/objects/types.ts";
-import type { Host } from "../kit/plugin.ts";
+import { uninterrupted } from "../kit/base/call.ts";
+import type { PersistentVolume, Pod, Volume } from "../kit/kube/objects/types.ts";
+import type { Host } from "../kit/base/plugin.ts";
 import { nfs } from "./nfs.ts";
 
 /** The system's mount program is played by a script that writes down what it was told: no test machine has an NFS server. */

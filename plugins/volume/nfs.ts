@@ -1,11 +1,11 @@
 // nfs: a directory of an NFS server, mounted by the system's mount program (the kernel needs its helper for NFS).
 
 import { mkdirSync, rmdirSync } from "node:fs";
-import { Fault } from "../kit/fault.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { isMountPoint, unmount } from "../kit/platform/mount.ts";
-import { run } from "../kit/platform/process.ts";
-import { type VolumePlugin, volumeKind } from "../kit/volume.ts";
+import { Fault } from "../kit/base/fault.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { isMountPoint, unmount } from "../kit/os/platform/mount.ts";
+import { run } from "../kit/os/platform/process.ts";
+import { type VolumePlugin, volumeKind } from "../kit/contracts/volume.ts";
 
 const longestMountMs = 60_000;
 

@@ -1,13 +1,13 @@
 // projected: config maps, secrets, the downward API, trust bundles and service account tokens in one directory.
 // Tokens are asked for anew when four fifths of their life are over, or after a day, as upstream does it.
 
-import type { Call } from "../kit/call.ts";
-import type { Clock } from "../kit/clock.ts";
-import { Fault } from "../kit/fault.ts";
-import type { Pod, Volume } from "../kit/objects/types.ts";
-import type { Plugin } from "../kit/plugin.ts";
-import { type IssuedToken, type PodObjects, podObjectsKind } from "../kit/pod-objects.ts";
-import { type VolumeMountRequest, type VolumePlugin, volumeKind } from "../kit/volume.ts";
+import type { Call } from "../kit/base/call.ts";
+import type { Clock } from "../kit/base/clock.ts";
+import { Fault } from "../kit/base/fault.ts";
+import type { Pod, Volume } from "../kit/kube/objects/types.ts";
+import type { Plugin } from "../kit/base/plugin.ts";
+import { type IssuedToken, type PodObjects, podObjectsKind } from "../kit/contracts/pod-objects.ts";
+import { type VolumeMountRequest, type VolumePlugin, volumeKind } from "../kit/contracts/volume.ts";
 import type { Content, ContentFile } from "./atomic-content.ts";
 import { contentVolume, orAbsent } from "./content-volume.ts";
 import { type DownwardItem, downwardContent } from "./downward-content.ts";

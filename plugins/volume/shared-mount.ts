@@ -6,8 +6,8 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Fault } from "../kit/fault.ts";
-import { isMountPoint } from "../kit/platform/mount.ts";
+import { Fault } from "../kit/base/fault.ts";
+import { isMountPoint } from "../kit/os/platform/mount.ts";
 
 export const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex");
 

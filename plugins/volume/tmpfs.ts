@@ -1,9 +1,9 @@
 // A volume directory in memory: for secrets, which must not reach the disk, and for `medium: Memory`.
 
 import { mkdirSync } from "node:fs";
-import type { Call } from "../kit/call.ts";
-import { isLocalMountPoint, mount, mountFlags, unmount } from "../kit/platform/mount.ts";
-import { removeTree } from "../kit/safe-files/remove-tree.ts";
+import type { Call } from "../kit/base/call.ts";
+import { isLocalMountPoint, mount, mountFlags, unmount } from "../kit/os/platform/mount.ts";
+import { removeTree } from "../kit/os/safe-files/remove-tree.ts";
 
 /** False where it was mounted already. */
 export function mountTmpfs(path: string, options: { sizeBytes?: bigint; mode: number }): boolean {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { openCgroupFiles } from "../../agent/resources/cgroup-files.ts";
 import type { Runtime } from "../../cri/api/contract.ts";
 import { openRemote } from "../../cri/remote/open.ts";
-import type { Pod } from "../../plugins/kit/objects/types.ts";
+import type { Pod } from "../../plugins/kit/kube/objects/types.ts";
 import { startAgentProcess } from "../harness/agent-process.ts";
 import { boundPod, conditionOf, makeNamespaces, startNode } from "../harness/agent-node.ts";
 import { serveApi, type TestApi } from "../harness/api-server.ts";

@@ -3,11 +3,11 @@
 // the server's processes took for it. Whoever asks shares the cores with the server, so it does next to nothing (`lean-connection.ts`),
 // and CPU time is the measure that a busy machine does not bend. Both servers do some of everything unmeasured first.
 
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { type ConnectionProof, type Kubeconfig, loadKubeconfig } from "../../plugins/kit/client/kubeconfig.ts";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import { runtime } from "../../plugins/kit/platform/runtime.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { type ConnectionProof, type Kubeconfig, loadKubeconfig } from "../../plugins/kit/kube/client/kubeconfig.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import { runtime } from "../../plugins/kit/os/platform/runtime.ts";
 import { noKubeApiserver, ownKb, residentKb, startKubeApiserver } from "../harness/kube-apiserver.ts";
 import { LeanConnection, leanWatch, type LeanRequest, requestBytes } from "../harness/lean-connection.ts";
 import { countersOf, sumOf } from "../harness/process-counters.ts";

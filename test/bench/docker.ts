@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { openKernel } from "../../cni/net/kernel.ts";
-import { parseAddress, parsePrefix } from "../../plugins/kit/net/address.ts";
+import { parseAddress, parsePrefix } from "../../plugins/kit/os/net/address.ts";
 import { withoutDocker } from "../harness/docker.ts";
 import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
 import { killAll, processesNaming, unmountBelow, withDescendants } from "../harness/left-behind.ts";

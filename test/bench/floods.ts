@@ -6,8 +6,8 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { loadKubeconfig } from "../../plugins/kit/client/kubeconfig.ts";
-import { selfCommand } from "../../plugins/kit/platform/runtime.ts";
+import { loadKubeconfig } from "../../plugins/kit/kube/client/kubeconfig.ts";
+import { selfCommand } from "../../plugins/kit/os/platform/runtime.ts";
 
 const inPeace = 2000;
 const floodMs = 8_000;

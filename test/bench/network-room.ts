@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { networkLists, type NetworkLists } from "../../cni/invoke/network-lists.ts";
 import type { Kernel } from "../../cni/net/kernel.ts";
-import { selfCommand } from "../../plugins/kit/platform/runtime.ts";
-import type { EndpointSlice, Service } from "../../plugins/kit/objects/types.ts";
+import { selfCommand } from "../../plugins/kit/os/platform/runtime.ts";
+import type { EndpointSlice, Service } from "../../plugins/kit/kube/objects/types.ts";
 
 /** Where Debian's CNI programs are. */
 export const debian = "/usr/lib/cni";

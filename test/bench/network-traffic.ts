@@ -6,10 +6,10 @@ import { join } from "node:path";
 import type { NetworkLists } from "../../cni/invoke/network-lists.ts";
 import type { Kernel } from "../../cni/net/kernel.ts";
 import { ServiceProxy } from "../../plugins/daemon/service-proxy/proxy.ts";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
-import { noLog } from "../../plugins/kit/log.ts";
-import { parsePrefix } from "../../plugins/kit/net/address.ts";
-import { createNetns, deleteNetns, inNetns } from "../../plugins/kit/net/netns.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
+import { parsePrefix } from "../../plugins/kit/os/net/address.ts";
+import { createNetns, deleteNetns, inNetns } from "../../plugins/kit/os/net/netns.ts";
 import { randomName } from "../harness/network.ts";
 import { debian, listsFor, makeService, median, startWorker } from "./network-room.ts";
 

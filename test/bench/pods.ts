@@ -5,10 +5,10 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { loadKubeconfig } from "../../plugins/kit/client/kubeconfig.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { loadKubeconfig } from "../../plugins/kit/kube/client/kubeconfig.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
 import { busyboxImageName } from "../harness/images.ts";
 import { type MeasuredCluster, onEachCluster } from "../harness/measured-cluster.ts";
 

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import * as cri from "../../cri/api/gen/runtime.js";
 import type { Runtime } from "../../cri/api/contract.ts";
 import { openRemote } from "../../cri/remote/open.ts";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
 import { startContainerd, withoutContainerd } from "../harness/containerd.ts";
 import { startDocker, withoutDocker } from "../harness/docker.ts";
 import { busyboxImageName } from "../harness/images.ts";

@@ -3,13 +3,13 @@
 
 import { createApiServer } from "../../control/api/server.ts";
 import { Scheduler } from "../../control/scheduler/scheduler.ts";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { systemClock as clock } from "../../plugins/kit/clock.ts";
-import { EventRecorder } from "../../plugins/kit/events.ts";
-import { noLog as log } from "../../plugins/kit/log.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { Pod } from "../../plugins/kit/objects/types.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { systemClock as clock } from "../../plugins/kit/base/clock.ts";
+import { EventRecorder } from "../../plugins/kit/kube/events.ts";
+import { noLog as log } from "../../plugins/kit/base/log.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { Pod } from "../../plugins/kit/kube/objects/types.ts";
 import { memoryStore } from "../../plugins/store/memory.ts";
 import { admin } from "../harness/api-server.ts";
 import { defaultProfile, node, requesting } from "../harness/scheduling.ts";

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import type { Pod } from "../../plugins/kit/objects/types.ts";
+import type { Pod } from "../../plugins/kit/kube/objects/types.ts";
 import { withoutContainerd } from "../harness/containerd.ts";
 import { busyboxImageName as image } from "../harness/images.ts";
 import { RoughNode } from "../harness/rough-node.ts";

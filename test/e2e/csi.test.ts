@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { mountsBelow } from "../../plugins/kit/platform/mount.ts";
+import { mountsBelow } from "../../plugins/kit/os/platform/mount.ts";
 import { attachmentName } from "../../plugins/volume/csi/volume-request.ts";
 import { withoutContainerd } from "../harness/containerd.ts";
 import { startCsiDriver } from "../harness/csi-driver.ts";

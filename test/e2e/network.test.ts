@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
 import { openKernel } from "../../cni/net/kernel.ts";
-import { parseAddress, parsePrefix } from "../../plugins/kit/net/address.ts";
+import { parseAddress, parsePrefix } from "../../plugins/kit/os/net/address.ts";
 import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
 import { ask, noNetworkReason, playHost, testNetns } from "../harness/network.ts";
 import { startSkiff } from "../harness/skiff.ts";

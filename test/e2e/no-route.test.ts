@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import t from "tap";
 import { openKernel } from "../../cni/net/kernel.ts";
-import { parseAddress, parsePrefix } from "../../plugins/kit/net/address.ts";
+import { parseAddress, parsePrefix } from "../../plugins/kit/os/net/address.ts";
 import { busyboxImage, busyboxImageName as image, imageArchive } from "../harness/images.ts";
 import { withoutNative } from "../harness/native.ts";
 import { noNetworkReason, playHost, testNetns } from "../harness/network.ts";

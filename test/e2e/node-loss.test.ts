@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import t from "tap";
 import { openKernel } from "../../cni/net/kernel.ts";
-import { parsePrefix } from "../../plugins/kit/net/address.ts";
+import { parsePrefix } from "../../plugins/kit/os/net/address.ts";
 import { noNetworkReason, playHost, testNetns } from "../harness/network.ts";
 import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
 import { type RunningSkiff, startSkiff } from "../harness/skiff.ts";

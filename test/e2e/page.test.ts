@@ -14,7 +14,7 @@ import { testPki } from "../harness/certificates.ts";
 import { imageOf, layerOf } from "../harness/image-builder.ts";
 import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";
 import { openKernel } from "../../cni/net/kernel.ts";
-import { parseAddress, parsePrefix } from "../../plugins/kit/net/address.ts";
+import { parseAddress, parsePrefix } from "../../plugins/kit/os/net/address.ts";
 import { noNetworkReason, playHost, testNetns } from "../harness/network.ts";
 import { TestRegistry } from "../harness/registry.ts";
 import { freePort, startSkiff } from "../harness/skiff.ts";

@@ -16,7 +16,7 @@ import {
 import type { Runtime } from "../../cri/api/contract.ts";
 import { Engine } from "../../cri/docker/engine/engine.ts";
 import { openRemote } from "../../cri/remote/open.ts";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
 import { startContainerd, withoutContainerd } from "../harness/containerd.ts";
 import { startDocker, withoutDocker } from "../harness/docker.ts";
 import { busyboxImageName } from "../harness/images.ts";

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { runtime } from "../../plugins/kit/platform/runtime.ts";
+import { runtime } from "../../plugins/kit/os/platform/runtime.ts";
 import { fuzz } from "./engine.ts";
 import { Random } from "./mutate.ts";
 import type { Target } from "./target.ts";

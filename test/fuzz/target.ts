@@ -1,6 +1,6 @@
 // What a fuzz target is: a decoder of bytes from outside, seeds to start from, and what must hold for every input.
 
-import { isFault } from "../../plugins/kit/fault.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
 
 export interface Target {
   readonly name: string;

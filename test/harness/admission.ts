@@ -4,14 +4,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runMutating, runValidating } from "../../control/admission/run.ts";
-import { type AdmissionPlugin, type AdmissionRequest, admissionKind } from "../../plugins/kit/admission.ts";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { type Clock, FakeClock } from "../../plugins/kit/clock.ts";
-import { clusterViewKind } from "../../plugins/kit/cluster-view.ts";
-import { noLog } from "../../plugins/kit/log.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import type { AnyPlugin, Plugin } from "../../plugins/kit/plugin.ts";
-import { openPlugins } from "../../plugins/kit/registry.ts";
+import { type AdmissionPlugin, type AdmissionRequest, admissionKind } from "../../plugins/kit/contracts/admission.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { type Clock, FakeClock } from "../../plugins/kit/base/clock.ts";
+import { clusterViewKind } from "../../plugins/kit/kube/cluster-view.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
+import type { AnyPlugin, Plugin } from "../../plugins/kit/base/plugin.ts";
+import { openPlugins } from "../../plugins/kit/base/registry.ts";
 import { MemoryClusterView } from "./memory-cluster-view.ts";
 
 export interface OpenedAdmission {

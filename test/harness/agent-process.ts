@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { openAgent } from "../../agent/assemble/agent.ts";
 import { agentConfig } from "../../agent/config/agent-config.ts";
 import { openRemote } from "../../cri/remote/open.ts";
-import { openLog } from "../../plugins/kit/log.ts";
-import { httpFetch } from "../../plugins/kit/platform/http-client.ts";
-import { runtime, selfCommand } from "../../plugins/kit/platform/runtime.ts";
+import { openLog } from "../../plugins/kit/base/log.ts";
+import { httpFetch } from "../../plugins/kit/os/platform/http-client.ts";
+import { runtime, selfCommand } from "../../plugins/kit/os/platform/runtime.ts";
 import { nodePlugins } from "../../plugins/builtins.ts";
 
 export interface AgentProcessOptions {

@@ -4,10 +4,10 @@
 
 import { join } from "node:path";
 import { openControl } from "../../control/assemble/control-plane.ts";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import { openLog } from "../../plugins/kit/log.ts";
-import { serve } from "../../plugins/kit/platform/http-server.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import { openLog } from "../../plugins/kit/base/log.ts";
+import { serve } from "../../plugins/kit/os/platform/http-server.ts";
 
 const [, , dataDir, patience] = process.argv;
 if (!dataDir) throw new Error("usage: api-process.ts <data dir>");

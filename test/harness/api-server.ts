@@ -1,10 +1,10 @@
 // An API server in this process for tests: memory store, no authentication, everything allowed, unless told otherwise.
 
 import { type ApiServer, type ApiServerOptions, createApiServer } from "../../control/api/server.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import { noLog } from "../../plugins/kit/log.ts";
-import { serve } from "../../plugins/kit/platform/http-server.ts";
-import type { Store } from "../../plugins/kit/store.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
+import { serve } from "../../plugins/kit/os/platform/http-server.ts";
+import type { Store } from "../../plugins/kit/contracts/store.ts";
 import { memoryStore } from "../../plugins/store/memory.ts";
 
 export interface TestApi {

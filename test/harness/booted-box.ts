@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Arch } from "../../release/contents.ts";
 import { debianArch } from "../../release/debian-packages.ts";
-import { createNetns, deleteNetns } from "../../plugins/kit/net/netns.ts";
+import { createNetns, deleteNetns } from "../../plugins/kit/os/net/netns.ts";
 import { withPrivateApt } from "../../release/private-apt.ts";
 import { until } from "./until.ts";
 

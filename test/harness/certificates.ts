@@ -1,6 +1,6 @@
 // Certificates for tests: an authority, a server for loopback, and clients by name.
 
-import { type CertificateAndKey, createAuthority, createCertificate } from "../../plugins/kit/x509.ts";
+import { type CertificateAndKey, createAuthority, createCertificate } from "../../plugins/kit/os/x509.ts";
 
 const validity = () => ({ notBefore: Date.now() - 3_600_000, notAfter: Date.now() + 86_400_000 });
 

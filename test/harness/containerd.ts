@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { openRemote } from "../../cri/remote/open.ts";
 import * as cri from "../../cri/api/gen/runtime.js";
-import { uninterrupted, within } from "../../plugins/kit/call.ts";
+import { uninterrupted, within } from "../../plugins/kit/base/call.ts";
 import { busyboxImage, imageArchive, pauseImage, pauseImageName, type TestImage } from "./images.ts";
 import {
   deleteInterface,

@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ControlPlane, openControl } from "../../control/assemble/control-plane.ts";
-import { uninterrupted } from "../../plugins/kit/call.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
 import { controlSettings } from "./control-settings.ts";
 import { admin, type Json } from "./api-server.ts";
 import { type Owner, startEtcd } from "./etcd.ts";

@@ -1,7 +1,7 @@
 // What control planes of tests have in common, whatever else is asked of them.
 
-import { systemClock as clock } from "../../plugins/kit/clock.ts";
-import { noLog as log } from "../../plugins/kit/log.ts";
+import { systemClock as clock } from "../../plugins/kit/base/clock.ts";
+import { noLog as log } from "../../plugins/kit/base/log.ts";
 
 export const controlSettings = {
   clock,

@@ -4,10 +4,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ControlOptions, type ControlPlane, openControl } from "../../control/assemble/control-plane.ts";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import { noLog } from "../../plugins/kit/log.ts";
-import { serve } from "../../plugins/kit/platform/http-server.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
+import { serve } from "../../plugins/kit/os/platform/http-server.ts";
 
 export interface TestControl {
   readonly control: ControlPlane;

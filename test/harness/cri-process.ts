@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { removeNetwork } from "../../cni/invoke/remove-network.ts";
 import { writeNetworkList } from "../../cni/invoke/write-network-list.ts";
 import { openRemote } from "../../cri/remote/open.ts";
-import { uninterrupted } from "../../plugins/kit/call.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
 import { killAll, processesNaming, removeFolder, unmountBelow, withDescendants } from "./left-behind.ts";
 import { removeNativeCgroups, removePods } from "./native.ts";
 import { until } from "./until.ts";

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as cri from "../../cri/api/gen/runtime.js";
 import { openRemote } from "../../cri/remote/open.ts";
-import { uninterrupted, within } from "../../plugins/kit/call.ts";
+import { uninterrupted, within } from "../../plugins/kit/base/call.ts";
 import { builtImage, pauseImage, pauseImageName, type TestImage } from "./images.ts";
 import {
   deleteInterface,

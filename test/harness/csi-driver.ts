@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { type handleUnaryCall, Server, ServerCredentials } from "@grpc/grpc-js";
 import { RegistrationDefinition } from "../../agent/plugin-sockets/gen/plugin-registration.js";
 import { grpcService } from "../../cri/api/grpc-service.ts";
-import { isMountPoint, mount, mountFlags, unmount } from "../../plugins/kit/platform/mount.ts";
+import { isMountPoint, mount, mountFlags, unmount } from "../../plugins/kit/os/platform/mount.ts";
 import { NodeDefinition } from "../../plugins/volume/csi/gen/csi.js";
 
 interface CsiCall {

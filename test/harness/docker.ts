@@ -12,7 +12,7 @@ import { writeNetworkList } from "../../cni/invoke/write-network-list.ts";
 import { type DockerRuntime, dockerRuntime, type DockerRuntimeOptions } from "../../cri/docker/docker-runtime.ts";
 import { Engine } from "../../cri/docker/engine/engine.ts";
 import { instanceCgroup, instanceName } from "../../cri/docker/labels.ts";
-import { uninterrupted, within } from "../../plugins/kit/call.ts";
+import { uninterrupted, within } from "../../plugins/kit/base/call.ts";
 import { busyboxImage, imageArchive, type TestImage } from "./images.ts";
 import { killAll, processesNaming, removeCgroup, removeFolder, unmountBelow, withDescendants } from "./left-behind.ts";
 import { removePods } from "./native.ts";

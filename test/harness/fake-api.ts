@@ -1,9 +1,9 @@
 // A small API server in memory for tests of clients: any resource by its path, lists in pages, watches, and ways to make trouble.
 // It knows nothing of kinds, defaults or validation: tests of those use the real one.
 
-import type { Fetch } from "../../plugins/kit/fetch.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import { applyMergePatch } from "../../plugins/kit/patch/merge-patch.ts";
+import type { Fetch } from "../../plugins/kit/base/fetch.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
+import { applyMergePatch } from "../../plugins/kit/kube/patch/merge-patch.ts";
 
 interface Watcher {
   readonly collection: string;

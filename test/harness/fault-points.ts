@@ -5,7 +5,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { selfCommand } from "../../plugins/kit/platform/runtime.ts";
+import { selfCommand } from "../../plugins/kit/os/platform/runtime.ts";
 
 /**
  * Every call that changes a file, a name or an attribute, or writes one back; but copy_file_range, which a signal that waits makes begin

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { packTar, type TarEntry } from "modern-tar";
-import { holderProgram } from "../../plugins/kit/platform/holder-program.ts";
+import { holderProgram } from "../../plugins/kit/os/platform/holder-program.ts";
 import { imageOf, layerOf, type TestImage as BuiltImage } from "./image-builder.ts";
 
 interface ImageFile {

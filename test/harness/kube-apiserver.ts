@@ -5,7 +5,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { writeYaml } from "../../plugins/kit/yaml.ts";
+import { writeYaml } from "../../plugins/kit/base/yaml.ts";
 import { type TestPki, testPki } from "./certificates.ts";
 import { noEtcd, type Owner, startEtcd } from "./etcd.ts";
 import { freePort } from "./skiff.ts";

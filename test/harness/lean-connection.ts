@@ -2,7 +2,7 @@
 // counted and not read. On a machine whose cores the client shares with the server, whatever the client does is measured as well.
 
 import { connect, type TLSSocket } from "node:tls";
-import type { ConnectionProof } from "../../plugins/kit/client/kubeconfig.ts";
+import type { ConnectionProof } from "../../plugins/kit/kube/client/kubeconfig.ts";
 
 export interface LeanRequest {
   readonly method: string;

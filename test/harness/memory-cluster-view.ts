@@ -1,8 +1,8 @@
 // A ClusterView that a test fills by hand: views, reads and status writes all see the same few objects.
 
-import type { AccessQuestion, ClusterView, GroupResource } from "../../plugins/kit/cluster-view.ts";
-import type { Informer } from "../../plugins/kit/informer.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
+import type { AccessQuestion, ClusterView, GroupResource } from "../../plugins/kit/kube/cluster-view.ts";
+import type { Informer } from "../../plugins/kit/kube/informer.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import { MemoryInformer } from "./memory-informer.ts";
 
 export class MemoryClusterView implements ClusterView {

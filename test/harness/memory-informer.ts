@@ -1,7 +1,7 @@
 // An Informer that a test fills by hand: a small real implementation of the view contract, without a server.
 
-import type { Informer, InformerEvent } from "../../plugins/kit/informer.ts";
-import type { ObjectMeta } from "../../plugins/kit/objects/types.ts";
+import type { Informer, InformerEvent } from "../../plugins/kit/kube/informer.ts";
+import type { ObjectMeta } from "../../plugins/kit/kube/objects/types.ts";
 
 export class MemoryInformer<T extends { metadata: ObjectMeta }> implements Informer<T> {
   readonly synced: Promise<void> = Promise.resolve();

@@ -4,7 +4,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { inNetns } from "../../plugins/kit/net/netns.ts";
+import { inNetns } from "../../plugins/kit/os/net/netns.ts";
 import { busyboxImage, imageArchive } from "./images.ts";
 import { until } from "./until.ts";
 

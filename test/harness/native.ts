@@ -16,7 +16,7 @@ import {
   nativeUnfit,
 } from "../../cri/native/native-runtime.ts";
 import { NativePaths } from "../../cri/native/native.ts";
-import { uninterrupted } from "../../plugins/kit/call.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
 import { busyboxImage, imageArchive, type TestImage } from "./images.ts";
 import {
   deleteInterface,

@@ -3,8 +3,8 @@
 
 import { execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { getLink, openRoutes, setLink } from "../../plugins/kit/net/links.ts";
-import { createNetns, deleteNetns, inNetns, leaveForNewNetns } from "../../plugins/kit/net/netns.ts";
+import { getLink, openRoutes, setLink } from "../../plugins/kit/os/net/links.ts";
+import { createNetns, deleteNetns, inNetns, leaveForNewNetns } from "../../plugins/kit/os/net/netns.ts";
 
 /** The reason why this machine cannot run such tests, or false; fits tap's `skip`. */
 export function noNetworkReason(): string | false {

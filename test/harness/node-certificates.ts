@@ -3,14 +3,14 @@
 import { createJoinToken } from "../../control/auth/join/tokens.ts";
 import { systemUser } from "../../control/auth/assemble.ts";
 import type { CertificateSigningRequest } from "../../control/auth/certificates/signing.ts";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import type { Fetch } from "../../plugins/kit/fetch.ts";
-import { bearerOf, parseJoinToken } from "../../plugins/kit/join-token.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import { httpFetch } from "../../plugins/kit/platform/http-client.ts";
-import { createKeyPair, createSigningRequest } from "../../plugins/kit/x509.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import type { Fetch } from "../../plugins/kit/base/fetch.ts";
+import { bearerOf, parseJoinToken } from "../../plugins/kit/kube/join-token.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import { httpFetch } from "../../plugins/kit/os/platform/http-client.ts";
+import { createKeyPair, createSigningRequest } from "../../plugins/kit/os/x509.ts";
 import type { TestControl } from "./control.ts";
 import { until } from "./control.ts";
 

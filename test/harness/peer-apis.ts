@@ -1,7 +1,7 @@
 // Our API server and the real kube-apiserver side by side, with the same few objects in both and no controllers in either: what one answers,
 // the other has to answer too.
 
-import { loadKubeconfig } from "../../plugins/kit/client/kubeconfig.ts";
+import { loadKubeconfig } from "../../plugins/kit/kube/client/kubeconfig.ts";
 import type { Json } from "../fixtures/objects/valid-object.ts";
 import { startControl } from "./control.ts";
 import type { Owner } from "./etcd.ts";

@@ -15,10 +15,10 @@ import { ProbeManager } from "../../agent/probes/probe-manager.ts";
 import { Prober } from "../../agent/probes/prober.ts";
 import { StatusManager } from "../../agent/status/manager.ts";
 import type { VolumeManager } from "../../agent/volumes/contract.ts";
-import { type Clock, systemClock } from "../../plugins/kit/clock.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
-import { noLog } from "../../plugins/kit/log.ts";
-import type { PodStatus } from "../../plugins/kit/objects/types.ts";
+import { type Clock, systemClock } from "../../plugins/kit/base/clock.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
+import type { PodStatus } from "../../plugins/kit/kube/objects/types.ts";
 import { openProbes } from "./probe-plugins.ts";
 
 export interface PodRoom {

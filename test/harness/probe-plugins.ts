@@ -1,12 +1,12 @@
 // The built-in probes, opened for tests on any runtime.
 
 import type { Runtime } from "../../cri/api/contract.ts";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import { type ContainerExec, containerExecKind } from "../../plugins/kit/container-exec.ts";
-import { noLog } from "../../plugins/kit/log.ts";
-import type { Kind, Plugin } from "../../plugins/kit/plugin.ts";
-import type { ProbePlugin } from "../../plugins/kit/probe.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import { type ContainerExec, containerExecKind } from "../../plugins/kit/contracts/container-exec.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
+import type { Kind, Plugin } from "../../plugins/kit/base/plugin.ts";
+import type { ProbePlugin } from "../../plugins/kit/contracts/probe.ts";
 import { probes } from "../../plugins/probe/index.ts";
 
 export async function openProbes({ runtime }: Pick<Runtime, "runtime">): Promise<ProbePlugin[]> {

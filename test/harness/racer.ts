@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { selfCommand } from "../../plugins/kit/platform/runtime.ts";
+import { selfCommand } from "../../plugins/kit/os/platform/runtime.ts";
 
 type Teardown = { teardown(then: () => Promise<void>): void };
 

@@ -1,12 +1,17 @@
 // Small clusters for scheduler tests: nodes and pods in a line each, the built-in plugins opened, and a snapshot of them.
 
 import { filters } from "../../plugins/filter/index.ts";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import { noLog } from "../../plugins/kit/log.ts";
-import type { Namespace, Node, Pod } from "../../plugins/kit/objects/types.ts";
-import type { Plugin } from "../../plugins/kit/plugin.ts";
-import { anyEvent, type FilterPlugin, type ScorePlugin, type WakeEvent } from "../../plugins/kit/scheduling.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
+import type { Namespace, Node, Pod } from "../../plugins/kit/kube/objects/types.ts";
+import type { Plugin } from "../../plugins/kit/base/plugin.ts";
+import {
+  anyEvent,
+  type FilterPlugin,
+  type ScorePlugin,
+  type WakeEvent,
+} from "../../plugins/kit/contracts/scheduling.ts";
 import { scores } from "../../plugins/score/index.ts";
 import { type Available, type Profile, defaultProfile as profileOfAll } from "../../control/scheduler/profile.ts";
 import { Snapshot } from "../../control/scheduler/snapshot.ts";

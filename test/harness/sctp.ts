@@ -3,7 +3,7 @@
 
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { inNetns } from "../../plugins/kit/net/netns.ts";
+import { inNetns } from "../../plugins/kit/os/net/netns.ts";
 import { until } from "./until.ts";
 
 const kinds = { INIT: 1, "INIT ACK": 2, "COOKIE ECHO": 10, "COOKIE ACK": 11 } as const;

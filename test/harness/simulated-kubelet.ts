@@ -1,15 +1,15 @@
 // Nodes without containers: binds pods to simulated nodes, reports the status that a test wants, and lets deleted pods go.
 
-import type { Call } from "../../plugins/kit/call.ts";
-import type { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import type { Informer } from "../../plugins/kit/informer.ts";
-import { matchesNodeSelection } from "../../plugins/kit/objects/node-affinity.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { Node, Pod, PodStatus } from "../../plugins/kit/objects/types.ts";
-import { untoleratedTaint } from "../../plugins/kit/objects/tolerations.ts";
-import { WorkQueue } from "../../plugins/kit/queue.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
+import type { Call } from "../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import type { Informer } from "../../plugins/kit/kube/informer.ts";
+import { matchesNodeSelection } from "../../plugins/kit/kube/objects/node-affinity.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { Node, Pod, PodStatus } from "../../plugins/kit/kube/objects/types.ts";
+import { untoleratedTaint } from "../../plugins/kit/kube/objects/tolerations.ts";
+import { WorkQueue } from "../../plugins/kit/base/queue.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
 
 export type Outcome = "ready" | "running" | "pending" | "succeeded" | { exitCode: number } | PodStatus;
 

@@ -7,8 +7,8 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { claimName } from "../../plugins/kit/net/claim.ts";
-import { inNetns } from "../../plugins/kit/net/netns.ts";
+import { claimName } from "../../plugins/kit/os/net/claim.ts";
+import { inNetns } from "../../plugins/kit/os/net/netns.ts";
 
 export interface StartOptions {
   readonly command?: "up" | "server" | "agent";

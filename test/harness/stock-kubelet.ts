@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { writeYaml } from "../../plugins/kit/yaml.ts";
+import { writeYaml } from "../../plugins/kit/base/yaml.ts";
 import type { Owner } from "./etcd.ts";
 import { removeCgroup, unmountBelow } from "./left-behind.ts";
 import { freePort } from "./skiff.ts";

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { kubeconfigText } from "../../control/auth/pki/kubeconfig.ts";
-import { createKeyPair, createSigningRequest } from "../../plugins/kit/x509.ts";
+import { createKeyPair, createSigningRequest } from "../../plugins/kit/os/x509.ts";
 import { startControl, until } from "../harness/control.ts";
 import { kubectlFor, withKubectl as only } from "../harness/control-kubectl.ts";
 
@@ -152,7 +152,7 @@ t.test("secrets are encrypted in the store, and the key can be rotated while it 
 
 t.test("nobody without credentials sees more than health and version", async (t) => {
   const ca = control.pki.ca.cert;
-  const { httpFetch } = await import("../../plugins/kit/platform/http-client.ts");
+  const { httpFetch } = await import("../../plugins/kit/os/platform/http-client.ts");
   const fetch = httpFetch({ ca });
   t.teardown(() => fetch.close());
   const code = async (path: string, headers: Record<string, string> = {}) =>

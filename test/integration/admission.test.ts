@@ -2,10 +2,10 @@
 
 import t from "tap";
 import { systemUser } from "../../control/auth/assemble.ts";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
 import type { ResourceQuota } from "../../plugins/kit/quota/scopes.ts";
 import { startControl, until } from "../harness/control.ts";
 import { kubectlFor, withKubectl as only } from "../harness/control-kubectl.ts";

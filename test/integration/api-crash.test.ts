@@ -6,12 +6,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
-import { ApiClient, type WatchOptions } from "../../plugins/kit/client/api-client.ts";
-import { loadKubeconfig } from "../../plugins/kit/client/kubeconfig.ts";
-import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
-import type { KubeObject } from "../../plugins/kit/objects/types.ts";
-import { selfCommand } from "../../plugins/kit/platform/runtime.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
+import { ApiClient, type WatchOptions } from "../../plugins/kit/kube/client/api-client.ts";
+import { loadKubeconfig } from "../../plugins/kit/kube/client/kubeconfig.ts";
+import { type ResourceRef, resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
+import { selfCommand } from "../../plugins/kit/os/platform/runtime.ts";
 import { until } from "../harness/until.ts";
 
 const namespace = "default";

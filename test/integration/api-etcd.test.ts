@@ -1,10 +1,10 @@
 // The API on a real etcd that others use too: their keys move its revision and must not hold anyone up.
 
 import t, { type Test } from "tap";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import { noLog } from "../../plugins/kit/log.ts";
-import type { Store } from "../../plugins/kit/store.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
+import type { Store } from "../../plugins/kit/contracts/store.ts";
 import { openEtcdStore } from "../../plugins/store/etcd.ts";
 import { type Json, startApi } from "../harness/api-server.ts";
 import { noEtcd, startEtcd } from "../harness/etcd.ts";

@@ -1,15 +1,15 @@
 // The kit's client, informer and event recorder against our own API server: in the same process, and over a real port.
 
 import t from "tap";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { ApiClient, type Fetch } from "../../plugins/kit/client/api-client.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import { EventRecorder } from "../../plugins/kit/events.ts";
-import { WatchingInformer } from "../../plugins/kit/informer.ts";
-import { noLog } from "../../plugins/kit/log.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { ConfigMap, Event, Pod } from "../../plugins/kit/objects/types.ts";
-import { httpFetch } from "../../plugins/kit/platform/http-client.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { ApiClient, type Fetch } from "../../plugins/kit/kube/client/api-client.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import { EventRecorder } from "../../plugins/kit/kube/events.ts";
+import { WatchingInformer } from "../../plugins/kit/kube/informer.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { ConfigMap, Event, Pod } from "../../plugins/kit/kube/objects/types.ts";
+import { httpFetch } from "../../plugins/kit/os/platform/http-client.ts";
 import { admin, serveApi, startApi } from "../harness/api-server.ts";
 import { until } from "../harness/until.ts";
 

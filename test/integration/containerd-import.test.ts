@@ -7,7 +7,7 @@ import t from "tap";
 import { importByCtr } from "../../agent/assemble/containerd-import.ts";
 import * as cri from "../../cri/api/gen/runtime.js";
 import { openRemote } from "../../cri/remote/open.ts";
-import { within } from "../../plugins/kit/call.ts";
+import { within } from "../../plugins/kit/base/call.ts";
 import { startContainerd, withoutContainerd } from "../harness/containerd.ts";
 import { busyboxEntries, dockerArchive, imageOf, layerOf, ociArchive } from "../harness/image-builder.ts";
 import { until } from "../harness/until.ts";

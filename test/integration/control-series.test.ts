@@ -2,9 +2,9 @@
 
 import t from "tap";
 import { accessByKubeconfig } from "../../control/cli/access.ts";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { Pod } from "../../plugins/kit/objects/types.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { Pod } from "../../plugins/kit/kube/objects/types.ts";
 import { queriedOfControl } from "../fixtures/queried-series.ts";
 import { startControl } from "../harness/control.ts";
 import { node, requesting } from "../harness/scheduling.ts";

@@ -9,7 +9,7 @@ import t from "tap";
 import { instancePaths } from "../../agent/assemble/paths.ts";
 import * as cri from "../../cri/api/gen/runtime.js";
 import { openRemote } from "../../cri/remote/open.ts";
-import { within } from "../../plugins/kit/call.ts";
+import { within } from "../../plugins/kit/base/call.ts";
 import { startCriProcess } from "../harness/cri-process.ts";
 import { startDocker, withoutDocker } from "../harness/docker.ts";
 import { busyboxImage as pulledImage } from "../harness/image-builder.ts";

@@ -1,9 +1,9 @@
 // What cannot be, declared all the same: each is refused or told why it does not come about, and nobody is kept busy by it.
 
 import t from "tap";
-import { FakeClock } from "../../plugins/kit/clock.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
+import { FakeClock } from "../../plugins/kit/base/clock.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import { type ResourceRef, resources } from "../../plugins/kit/kube/objects/resources.ts";
 import type { Json } from "../harness/api-server.ts";
 import { type ControllerRoom, controllerRoom, podTemplate } from "../harness/controllers.ts";
 import { until } from "../harness/until.ts";

@@ -11,7 +11,7 @@ import * as cri from "../../cri/api/gen/runtime.js";
 import type { Runtime } from "../../cri/api/contract.ts";
 import { dockerRuntime } from "../../cri/docker/docker-runtime.ts";
 import { Engine } from "../../cri/docker/engine/engine.ts";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
 import { startDocker, type TestDocker, withoutDocker } from "../harness/docker.ts";
 import { imageOf, layerOf, busyboxImage as pulledImage } from "../harness/image-builder.ts";
 import { busyboxImage, busyboxImageName, imageArchive } from "../harness/images.ts";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import t, { type Test } from "tap";
 import { hostLocal } from "../../cni/host-local/plugin.ts";
 import { LayerStore } from "../../cri/native/images/layer-store.ts";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
 import { openSqliteStore } from "../../plugins/store/sqlite.ts";
 import { writeContent } from "../../plugins/volume/atomic-content.ts";
 import { contents } from "../fixtures/fault-victims/contents.ts";

@@ -8,11 +8,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import tls from "node:tls";
 import t from "tap";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { loadKubeconfig } from "../../plugins/kit/client/kubeconfig.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import { selfCommand } from "../../plugins/kit/platform/runtime.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { loadKubeconfig } from "../../plugins/kit/kube/client/kubeconfig.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import { selfCommand } from "../../plugins/kit/os/platform/runtime.ts";
 import { until } from "../harness/until.ts";
 
 const each = process.env["SKIFF_LONG"] === "1" ? 500 : 90;

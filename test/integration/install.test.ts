@@ -6,7 +6,7 @@ import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { readYaml } from "../../plugins/kit/yaml.ts";
+import { readYaml } from "../../plugins/kit/base/yaml.ts";
 import { freeOctet, freePort } from "../harness/skiff.ts";
 
 const project = join(import.meta.dirname, "../..");

@@ -1,12 +1,12 @@
 // The real kubectl watches and steers rollouts, jobs, drains and deletions of a whole control plane on simulated nodes.
 
 import t from "tap";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { systemClock as clock } from "../../plugins/kit/clock.ts";
-import { WatchingInformer } from "../../plugins/kit/informer.ts";
-import { noLog as log } from "../../plugins/kit/log.ts";
-import { type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
-import type { KubeObject, Node, Pod } from "../../plugins/kit/objects/types.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { systemClock as clock } from "../../plugins/kit/base/clock.ts";
+import { WatchingInformer } from "../../plugins/kit/kube/informer.ts";
+import { noLog as log } from "../../plugins/kit/base/log.ts";
+import { type ResourceRef, resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject, Node, Pod } from "../../plugins/kit/kube/objects/types.ts";
 import { admin } from "../harness/api-server.ts";
 import { startControl } from "../harness/control.ts";
 import { type Kubectl, kubectlFor, withKubectl } from "../harness/control-kubectl.ts";

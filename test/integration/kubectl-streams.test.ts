@@ -11,8 +11,8 @@ import * as cri from "../../cri/api/gen/runtime.js";
 import { serveStream } from "../../cri/stream/accept.ts";
 import { servePortForward } from "../../cri/stream/accept-port-forward.ts";
 import { wantedByQuery } from "../../cri/stream/server-session.ts";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { serve, type Upgrade } from "../../plugins/kit/platform/http-server.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { serve, type Upgrade } from "../../plugins/kit/os/platform/http-server.ts";
 import { readAll } from "../harness/read-all.ts";
 import { until } from "../harness/until.ts";
 

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { selfCommand } from "../../plugins/kit/platform/runtime.ts";
+import { selfCommand } from "../../plugins/kit/os/platform/runtime.ts";
 import { openSqliteStore, sqlite } from "../../plugins/store/sqlite.ts";
 import { startApi } from "../harness/api-server.ts";
 

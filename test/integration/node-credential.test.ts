@@ -8,13 +8,13 @@ import { NodeCredentials } from "../../agent/join/credentials.ts";
 import { joinCluster } from "../../agent/join/join.ts";
 import { createJoinToken } from "../../control/auth/join/tokens.ts";
 import type { CertificateSigningRequest } from "../../control/auth/certificates/signing.ts";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
-import { systemClock } from "../../plugins/kit/clock.ts";
-import { bearerOf, parseJoinToken } from "../../plugins/kit/join-token.ts";
-import { noLog } from "../../plugins/kit/log.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { KubeObject, Node, Pod } from "../../plugins/kit/objects/types.ts";
-import { createKeyPair, parseCertificate } from "../../plugins/kit/x509.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
+import { systemClock } from "../../plugins/kit/base/clock.ts";
+import { bearerOf, parseJoinToken } from "../../plugins/kit/kube/join-token.ts";
+import { noLog } from "../../plugins/kit/base/log.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject, Node, Pod } from "../../plugins/kit/kube/objects/types.ts";
+import { createKeyPair, parseCertificate } from "../../plugins/kit/os/x509.ts";
 import { startControl } from "../harness/control.ts";
 import {
   answerTo,

@@ -2,10 +2,10 @@
 
 import t, { type Test } from "tap";
 import { configurationFrom } from "../../control/scheduler/configuration.ts";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../plugins/kit/objects/types.ts";
-import type { PlacementPlugin } from "../../plugins/kit/scheduling.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../plugins/kit/kube/objects/types.ts";
+import type { PlacementPlugin } from "../../plugins/kit/contracts/scheduling.ts";
 import { schedulerCluster } from "../harness/scheduler-cluster.ts";
 import { availablePlugins, requesting } from "../harness/scheduling.ts";
 import { until } from "../harness/until.ts";

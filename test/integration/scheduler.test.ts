@@ -2,9 +2,9 @@
 
 import t, { type Test } from "tap";
 import type { Profile } from "../../control/scheduler/profile.ts";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { resources } from "../../plugins/kit/objects/resources.ts";
-import type { Event, Pod } from "../../plugins/kit/objects/types.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { Event, Pod } from "../../plugins/kit/kube/objects/types.ts";
 import { defaultProfile, requesting } from "../harness/scheduling.ts";
 import { schedulerCluster } from "../harness/scheduler-cluster.ts";
 import { until } from "../harness/until.ts";

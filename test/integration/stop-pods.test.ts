@@ -3,8 +3,8 @@
 import t from "tap";
 import { ListPodSandboxRequest, PodSandboxConfig, RunPodSandboxRequest } from "../../cri/api/gen/runtime.js";
 import { type FakeRuntime, openFake } from "../../cri/fake/open.ts";
-import { uninterrupted, within } from "../../plugins/kit/call.ts";
-import { Fault } from "../../plugins/kit/fault.ts";
+import { uninterrupted, within } from "../../plugins/kit/base/call.ts";
+import { Fault } from "../../plugins/kit/base/fault.ts";
 import { boundPod, makeNamespaces, startNode, type TestNode } from "../harness/agent-node.ts";
 import { startApi } from "../harness/api-server.ts";
 import { busyboxImageName } from "../harness/images.ts";

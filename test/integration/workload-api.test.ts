@@ -2,13 +2,13 @@
 // adoption and release, failure conditions, and pods that come back. Nodes are simulated.
 
 import t from "tap";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import { ApiClient } from "../../plugins/kit/client/api-client.ts";
-import { systemClock as clock } from "../../plugins/kit/clock.ts";
-import { WatchingInformer } from "../../plugins/kit/informer.ts";
-import { noLog as log } from "../../plugins/kit/log.ts";
-import { apiVersionOf, type ResourceRef, resources } from "../../plugins/kit/objects/resources.ts";
-import type { KubeObject, Node, Pod } from "../../plugins/kit/objects/types.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import { ApiClient } from "../../plugins/kit/kube/client/api-client.ts";
+import { systemClock as clock } from "../../plugins/kit/base/clock.ts";
+import { WatchingInformer } from "../../plugins/kit/kube/informer.ts";
+import { noLog as log } from "../../plugins/kit/base/log.ts";
+import { apiVersionOf, type ResourceRef, resources } from "../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject, Node, Pod } from "../../plugins/kit/kube/objects/types.ts";
 import { admin, type Json } from "../harness/api-server.ts";
 import { startControl } from "../harness/control.ts";
 import { podTemplate, readyNode } from "../harness/controllers.ts";

@@ -1,5 +1,5 @@
 // Root never follows a path that a container, a pod author or an image can shape. Packages that work below volumes, root file systems, logs
-// and image content go through plugins/kit/safe-files; functions that take paths are for the files listed here, each with its reason: those of
+// and image content go through plugins/kit/os/safe-files; functions that take paths are for the files listed here, each with its reason: those of
 // the runtime, of libc, and of the kit, and programs that are run.
 // A function that is added to a listed file must be added here, too: whoever does says why it is safe.
 
@@ -239,7 +239,7 @@ t.test("packages that work where containers write use file functions by path onl
     const used = pathFunctions(source);
     if (used === "" && !allowed[file]) continue;
     seen.add(file);
-    t.equal(used, allowed[file]?.[0] ?? "", `${file}: ${allowed[file]?.[1] ?? "use plugins/kit/safe-files"}`);
+    t.equal(used, allowed[file]?.[0] ?? "", `${file}: ${allowed[file]?.[1] ?? "use plugins/kit/os/safe-files"}`);
   }
   t.same(
     Object.keys(allowed).filter((file) => !seen.has(file)),

@@ -1,9 +1,9 @@
 // The behaviour every pod hook must show, written once and run against each: steps may come twice, after a restart, or not at all.
 
 import type { Test } from "tap";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
-import type { PodHook, StartedContainer } from "../../plugins/kit/hook.ts";
-import type { Pod } from "../../plugins/kit/objects/types.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
+import type { PodHook, StartedContainer } from "../../plugins/kit/contracts/hook.ts";
+import type { Pod } from "../../plugins/kit/kube/objects/types.ts";
 import { testPod } from "../harness/pod-room.ts";
 
 export interface HookSubject {

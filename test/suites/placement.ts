@@ -2,9 +2,9 @@
 // was taken for them stays taken.
 
 import type { Test } from "tap";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import type { KubeObject, Node, Pod } from "../../plugins/kit/objects/types.ts";
-import type { PlacementSteps } from "../../plugins/kit/scheduling.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import type { KubeObject, Node, Pod } from "../../plugins/kit/kube/objects/types.ts";
+import type { PlacementSteps } from "../../plugins/kit/contracts/scheduling.ts";
 
 export interface PlacementSubject {
   readonly plugin: PlacementSteps;

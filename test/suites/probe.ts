@@ -1,9 +1,9 @@
 // The behaviour every probe plugin must show, written once and run against each.
 
 import type { Test } from "tap";
-import { uninterrupted } from "../../plugins/kit/call.ts";
-import type { Probe } from "../../plugins/kit/objects/types.ts";
-import { longestOutput, type ProbePlugin, type ProbeTarget } from "../../plugins/kit/probe.ts";
+import { uninterrupted } from "../../plugins/kit/base/call.ts";
+import type { Probe } from "../../plugins/kit/kube/objects/types.ts";
+import { longestOutput, type ProbePlugin, type ProbeTarget } from "../../plugins/kit/contracts/probe.ts";
 
 export interface ProbeSubject {
   readonly plugin: ProbePlugin;

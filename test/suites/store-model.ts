@@ -2,9 +2,9 @@
 
 import fc from "fast-check";
 import type { Test } from "tap";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
-import { isFault } from "../../plugins/kit/fault.ts";
-import type { Expectation, Store, StoreEntry, StoreEvent } from "../../plugins/kit/store.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
+import { isFault } from "../../plugins/kit/base/fault.ts";
+import type { Expectation, Store, StoreEntry, StoreEvent } from "../../plugins/kit/contracts/store.ts";
 
 export interface ModelledStore {
   readonly store: Store;

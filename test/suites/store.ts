@@ -1,9 +1,9 @@
 // The behaviour every Store must show, written once and run against each implementation.
 
 import type { Test } from "tap";
-import { type Call, uninterrupted as call } from "../../plugins/kit/call.ts";
-import { isFault, type FaultCode } from "../../plugins/kit/fault.ts";
-import type { Store, StoreEvent } from "../../plugins/kit/store.ts";
+import { type Call, uninterrupted as call } from "../../plugins/kit/base/call.ts";
+import { isFault, type FaultCode } from "../../plugins/kit/base/fault.ts";
+import type { Store, StoreEvent } from "../../plugins/kit/contracts/store.ts";
 
 /** Opens a store that holds nothing below any prefix the suite uses; closes it with the test. */
 export type OpenStore = (t: Test) => Promise<Store>;

@@ -4,10 +4,10 @@
 import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Test } from "tap";
-import { uninterrupted as call } from "../../plugins/kit/call.ts";
-import type { Pod, Volume } from "../../plugins/kit/objects/types.ts";
-import { isMountPoint } from "../../plugins/kit/platform/mount.ts";
-import type { VolumeMountRequest, VolumePlugin } from "../../plugins/kit/volume.ts";
+import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
+import type { Pod, Volume } from "../../plugins/kit/kube/objects/types.ts";
+import { isMountPoint } from "../../plugins/kit/os/platform/mount.ts";
+import type { VolumeMountRequest, VolumePlugin } from "../../plugins/kit/contracts/volume.ts";
 
 export interface VolumeSubject {
   readonly plugin: VolumePlugin;

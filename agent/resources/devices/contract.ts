@@ -1,6 +1,6 @@
 // A provider of countable devices: host devices from the configuration, or a device plugin behind its socket.
 
-import type { Call } from "../../../plugins/kit/call.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
 import type { Allotment } from "../contract.ts";
 
 export interface DeviceState {

@@ -2,10 +2,10 @@
 
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Call } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import type { Container } from "../../../plugins/kit/objects/types.ts";
-import { parseQuantity, quantityValue } from "../../../plugins/kit/quantity.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import type { Container } from "../../../plugins/kit/kube/objects/types.ts";
+import { parseQuantity, quantityValue } from "../../../plugins/kit/kube/quantity.ts";
 import { type AgentPod, podName } from "../../model/agent-pod.ts";
 import type { Allotment } from "../contract.ts";
 import type { DeviceCount, DeviceProvider } from "./contract.ts";

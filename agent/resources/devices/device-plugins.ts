@@ -6,11 +6,11 @@ import { basename, join } from "node:path";
 import { type Client, type handleUnaryCall, Server, ServerCredentials, status } from "@grpc/grpc-js";
 import { ask, socketClient } from "../../../cri/api/grpc-ask.ts";
 import { grpcMethod, grpcService, type MethodTable } from "../../../cri/api/grpc-service.ts";
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import type { Log } from "../../../plugins/kit/log.ts";
-import type { PluginSockets } from "../../../plugins/kit/plugin-sockets.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import type { Log } from "../../../plugins/kit/base/log.ts";
+import type { PluginSockets } from "../../../plugins/kit/contracts/plugin-sockets.ts";
 import type { DeviceProvider, DeviceState } from "./contract.ts";
 import type { DeviceManager } from "./device-manager.ts";
 import {

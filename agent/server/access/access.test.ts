@@ -1,11 +1,11 @@
 // Reviews are asked of the API server once and kept for a while; what could not be asked is not kept.
 
 import t from "tap";
-import { uninterrupted } from "../../../plugins/kit/call.ts";
-import type { ApiClient } from "../../../plugins/kit/client/api-client.ts";
-import { FakeClock } from "../../../plugins/kit/clock.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
+import { uninterrupted } from "../../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../../plugins/kit/kube/client/api-client.ts";
+import { FakeClock } from "../../../plugins/kit/base/clock.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
 import { Access } from "./access.ts";
 import { attributesOf } from "./attributes.ts";
 import { CachedAnswers } from "./cached-answers.ts";

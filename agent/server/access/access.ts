@@ -2,13 +2,13 @@
 // the API server to what is asked. Nobody is anonymous here.
 
 import { createHash } from "node:crypto";
-import type { UserInfo } from "../../../plugins/kit/admission.ts";
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { ApiClient } from "../../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Peer } from "../../../plugins/kit/platform/http-server.ts";
+import type { UserInfo } from "../../../plugins/kit/kube/user-info.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Peer } from "../../../plugins/kit/os/platform/http-server.ts";
 import { attributesOf, type NodeAttributes } from "./attributes.ts";
 import { CachedAnswers } from "./cached-answers.ts";
 

@@ -1,7 +1,7 @@
 // Answers of the API server, kept for a while so that a busy client costs one review and not one per request. Bounded;
 // the oldest go first.
 
-import type { Clock } from "../../../plugins/kit/clock.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
 
 interface Kept<T> {
   readonly value: Promise<T>;

@@ -1,7 +1,7 @@
 // Other sites' pages: a browser that holds a certificate of the cluster sends it along with whatever any page makes it ask for. Such requests
 // carry the page's origin, which scripts cannot change.
 
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 
 /**
  * Fault `forbidden` for a request that a page of another host makes. What a proxy passes on is the proxy's to judge: it says for whom it

@@ -1,7 +1,7 @@
 // The query of a log request, checked as upstream checks it.
 
-import { Fault } from "../../../plugins/kit/fault.ts";
-import { isTrue } from "../../../plugins/kit/query-flag.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import { isTrue } from "../../../plugins/kit/base/query-flag.ts";
 import { nanosecondsOf } from "./log-line.ts";
 import type { LogRequest } from "./read-log.ts";
 

@@ -1,9 +1,9 @@
 // Reads a container's log file, and follows it: through rotation, until the container is no more.
 
 import type { FileHandle } from "node:fs/promises";
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
 import { openLog } from "../../containers/log-files.ts";
 import { tailStart } from "./log-tail.ts";
 import { type LogChoice, LogText } from "./log-text.ts";

@@ -1,11 +1,11 @@
 // The cluster for the page: its nodes and workloads, as the user who looks may see them.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { ApiClient } from "../../../plugins/kit/client/api-client.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { type ResourceRef, resources } from "../../../plugins/kit/objects/resources.ts";
-import type { KubeObject, Node } from "../../../plugins/kit/objects/types.ts";
-import { parseQuantity, quantityMilli, quantityValue } from "../../../plugins/kit/quantity.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../../plugins/kit/kube/client/api-client.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { type ResourceRef, resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject, Node } from "../../../plugins/kit/kube/objects/types.ts";
+import { parseQuantity, quantityMilli, quantityValue } from "../../../plugins/kit/kube/quantity.ts";
 
 export interface PageNode {
   readonly name: string;

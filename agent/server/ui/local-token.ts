@@ -3,8 +3,8 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { UserInfo } from "../../../plugins/kit/admission.ts";
-import { writeFileAtomic } from "../../../plugins/kit/platform/files.ts";
+import type { UserInfo } from "../../../plugins/kit/kube/user-info.ts";
+import { writeFileAtomic } from "../../../plugins/kit/os/platform/files.ts";
 import { tokenIn } from "../access/access.ts";
 
 export class LocalToken {

@@ -1,10 +1,10 @@
 // The page on a port of its own, for this machine alone. Its files are open; everything that they show needs a token, as on the kubelet's
 // port: other users of the machine, and pods in its network, see nothing.
 
-import type { Log } from "../../../plugins/kit/log.ts";
-import { type Peer, type RunningServer, serve, type Upgrade } from "../../../plugins/kit/platform/http-server.ts";
+import type { Log } from "../../../plugins/kit/base/log.ts";
+import { type Peer, type RunningServer, serve, type Upgrade } from "../../../plugins/kit/os/platform/http-server.ts";
 import { refuse } from "../../../cri/stream/refuse.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import type { Access } from "../access/access.ts";
 import { failed, statusOfError } from "../answers.ts";
 import { bodyOf } from "../body.ts";

@@ -1,11 +1,11 @@
 // The page's paths, the same below `/ui/` of the kubelet's port and on the port of its own: files, state, the cluster, and logs.
 
-import type { UserInfo } from "../../../plugins/kit/admission.ts";
-import type { Call } from "../../../plugins/kit/call.ts";
-import { ApiClient } from "../../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import type { Fetch } from "../../../plugins/kit/fetch.ts";
+import type { UserInfo } from "../../../plugins/kit/kube/user-info.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { ApiClient } from "../../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import type { Fetch } from "../../../plugins/kit/base/fetch.ts";
 import { json } from "../answers.ts";
 import { containerLogs } from "../container-logs.ts";
 import type { AgentView } from "../contract.ts";

@@ -4,7 +4,7 @@ import { statfsSync } from "node:fs";
 import { kubeletVersion } from "../../node/node-status.ts";
 import type { HistoryPoint, History } from "../../stats/history.ts";
 import type { Snapshot } from "../../stats/usage.ts";
-import type { Container } from "../../../plugins/kit/objects/types.ts";
+import type { Container } from "../../../plugins/kit/kube/objects/types.ts";
 import { pullOf } from "../../images/pull-news.ts";
 import { containersOf } from "../../model/agent-pod.ts";
 import type { LoggedEvent } from "../../pods/event-log.ts";

@@ -1,7 +1,7 @@
 // What cAdvisor calls containers: every control group that is looked at, by its path, from the machine itself (`/`) down to a
 // pod's containers, each with its recent samples.
 
-import type { CgroupSample } from "../../../plugins/kit/stats-source.ts";
+import type { CgroupSample } from "../../../plugins/kit/contracts/stats-source.ts";
 import type { ObservedContainer } from "../../model/observed.ts";
 import type { AgentPod } from "../../model/agent-pod.ts";
 import type { InterfaceCounters } from "../net-dev.ts";

@@ -1,6 +1,6 @@
 // What happened to containers, in cAdvisor's words: made, gone, killed for want of memory. Bounded; the oldest go first.
 
-import type { Call } from "../../../plugins/kit/call.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
 import type { ObservedPod } from "../../model/observed.ts";
 import { aliasesOf, type Looked } from "./containers.ts";
 import { timeOf } from "./stats-document.ts";

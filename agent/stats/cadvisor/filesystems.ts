@@ -1,7 +1,7 @@
 // The machine's file systems that are on devices, with what their devices count; for cAdvisor's storage and machine documents.
 
 import { readFile } from "node:fs/promises";
-import type { FileSystemUse } from "../../../plugins/kit/platform/file-system-use.ts";
+import type { FileSystemUse } from "../../../plugins/kit/os/platform/file-system-use.ts";
 import { fileSystemAt } from "../disk.ts";
 import type { DiskCounters } from "../disk-stats.ts";
 import { timeOf } from "./stats-document.ts";

@@ -2,7 +2,7 @@
 // them: finding them out starts programs and takes a while.
 
 import { readFile } from "node:fs/promises";
-import type { Log } from "../../../plugins/kit/log.ts";
+import type { Log } from "../../../plugins/kit/base/log.ts";
 
 type Systeminformation = typeof import("systeminformation");
 

@@ -1,7 +1,7 @@
 // The paths by which kubelets once gave out cAdvisor's documents: `/spec/` and those below `/stats/`.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { json } from "../../server/answers.ts";
 import type { MoreRequest } from "../../server/routes.ts";
 import { familyOf, type Looked } from "./containers.ts";

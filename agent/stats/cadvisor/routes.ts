@@ -1,9 +1,9 @@
 // cAdvisor's REST API, read-only: `/api/{version}/{what}/{container…}`.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { json, streamed, text } from "../../server/answers.ts";
-import { isTrue } from "../../../plugins/kit/query-flag.ts";
+import { isTrue } from "../../../plugins/kit/base/query-flag.ts";
 import type { MoreRequest } from "../../server/routes.ts";
 import type { CadvisorEvents, EventQuery, EventType } from "./events.ts";
 import { containersV1, dockerV1, subcontainersV1 } from "./v1.ts";

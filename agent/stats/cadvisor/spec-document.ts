@@ -1,7 +1,7 @@
 // What a control group is made of and held to, read from the group itself, in the form of cAdvisor's specs.
 
 import { statSync } from "node:fs";
-import type { Cgroups } from "../../../plugins/kit/platform/cgroups.ts";
+import type { Cgroups } from "../../../plugins/kit/os/platform/cgroups.ts";
 import type { Looked } from "./containers.ts";
 import { timeOf } from "./stats-document.ts";
 

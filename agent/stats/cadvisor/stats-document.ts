@@ -1,7 +1,7 @@
 // A sample as cAdvisor's documents write it: one form in version 1, the same with other frames in version 2.
 
 import { readFileSync } from "node:fs";
-import type { CgroupSample } from "../../../plugins/kit/stats-source.ts";
+import type { CgroupSample } from "../../../plugins/kit/contracts/stats-source.ts";
 import type { InterfaceCounters } from "../net-dev.ts";
 import { psiOf } from "../summary.ts";
 import type { Point } from "./containers.ts";

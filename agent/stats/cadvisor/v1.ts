@@ -1,7 +1,7 @@
 // Version 1 of cAdvisor's REST API, up to 1.3: machine, containers, subcontainers, docker, events.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { json } from "../../server/answers.ts";
 import type { MoreRequest } from "../../server/routes.ts";
 import { aliasesOf, childrenOf, type Looked } from "./containers.ts";

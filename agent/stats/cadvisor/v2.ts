@@ -1,6 +1,6 @@
 // Versions 2.0 and 2.1 of cAdvisor's REST API.
 
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { json } from "../../server/answers.ts";
 import { kubeletVersion } from "../../node/node-status.ts";
 import { familyOf, type Looked, type Point } from "./containers.ts";

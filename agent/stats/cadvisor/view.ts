@@ -1,9 +1,9 @@
 // What the cAdvisor documents are made of, put together when somebody asks.
 
-import { type Call, uninterrupted, within } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import type { Cgroups } from "../../../plugins/kit/platform/cgroups.ts";
+import { type Call, uninterrupted, within } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import type { Cgroups } from "../../../plugins/kit/os/platform/cgroups.ts";
 import { type MachineFacts, machineFacts } from "../../host/machine.ts";
 import type { AgentView } from "../../server/contract.ts";
 import type { DiskView, NodeDisk } from "../disk-view.ts";

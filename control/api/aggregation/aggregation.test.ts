@@ -2,11 +2,11 @@
 
 import type { Duplex } from "node:stream";
 import t from "tap";
-import { connectUpgrade } from "../../../plugins/kit/platform/http-client.ts";
-import { uninterrupted } from "../../../plugins/kit/call.ts";
-import { serve } from "../../../plugins/kit/platform/http-server.ts";
-import { headerLines } from "../../../plugins/kit/platform/served-headers.ts";
-import { createAuthority, createCertificate } from "../../../plugins/kit/x509.ts";
+import { connectUpgrade } from "../../../plugins/kit/os/platform/http-client.ts";
+import { uninterrupted } from "../../../plugins/kit/base/call.ts";
+import { serve } from "../../../plugins/kit/os/platform/http-server.ts";
+import { headerLines } from "../../../plugins/kit/os/platform/served-headers.ts";
+import { createAuthority, createCertificate } from "../../../plugins/kit/os/x509.ts";
 import { encodeObject } from "../../storage/encoding.ts";
 import { storageKey } from "../../storage/keys.ts";
 import { type Json, startApi, type TestApi } from "../../../test/harness/api-server.ts";

@@ -1,9 +1,9 @@
 // Whether the server behind an APIService can be used: its service, its endpoints, and its own answer to discovery.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { ClusterView } from "../../../plugins/kit/cluster-view.ts";
-import { toFault } from "../../../plugins/kit/fault.ts";
-import type { KubeObject, Service } from "../../../plugins/kit/objects/types.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { ClusterView } from "../../../plugins/kit/kube/cluster-view.ts";
+import { toFault } from "../../../plugins/kit/base/fault.ts";
+import type { KubeObject, Service } from "../../../plugins/kit/kube/objects/types.ts";
 import { type ApiService, apiServiceRef, type ApiServiceCondition } from "../../resources/registration/types.ts";
 import type { ListedResource } from "../discovery/resource-list.ts";
 import { timestamp } from "../lifecycle.ts";

@@ -2,8 +2,8 @@
 // gone when it is no longer served. One that a user led to a service of their own is left alone.
 
 import { randomUUID } from "node:crypto";
-import type { Call } from "../../../plugins/kit/call.ts";
-import { type Settler, settler } from "../../../plugins/kit/settler.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { type Settler, settler } from "../../machinery/settler.ts";
 import { type ApiService, apiServiceRef, localCondition } from "../../resources/registration/types.ts";
 import { timestamp } from "../lifecycle.ts";
 import type { Services } from "../scope.ts";

@@ -1,10 +1,10 @@
 // Passes a request on to the server that an APIService names, in the name of who asked, and its answer back.
 
-import type { UserInfo } from "../../../plugins/kit/admission.ts";
-import type { Call } from "../../../plugins/kit/call.ts";
-import { toFault } from "../../../plugins/kit/fault.ts";
-import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
-import { targetOf } from "../../../plugins/kit/platform/served-url.ts";
+import type { UserInfo } from "../../../plugins/kit/kube/user-info.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { toFault } from "../../../plugins/kit/base/fault.ts";
+import type { Upgrade } from "../../../plugins/kit/os/platform/http-server.ts";
+import { targetOf } from "../../../plugins/kit/os/platform/served-url.ts";
 import { type Answer, textAnswer } from "../../machinery/answer.ts";
 import { isPassed, upgradeHeaders } from "../connect/pass-headers.ts";
 import { joinUpgrade } from "../connect/join-upgrade.ts";

@@ -1,7 +1,7 @@
 // What other servers' OpenAPI adds to ours. Version 3 is passed on as it is; version 2 is one document, so theirs is read and
 // its paths and types are put beside ours, whenever someone asks.
 
-import type { Call } from "../../../plugins/kit/call.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
 import type { Remote } from "./remote.ts";
 import type { Remotes } from "./remotes.ts";
 

@@ -1,11 +1,11 @@
 // Remote is a group and version that a server behind a service answers: how it is reached and with whose name.
 
-import type { UserInfo } from "../../../plugins/kit/admission.ts";
-import { type Call, within } from "../../../plugins/kit/call.ts";
-import { serviceAddress } from "../../../plugins/kit/client-config.ts";
-import type { ClusterView } from "../../../plugins/kit/cluster-view.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import { type HttpFetch, httpFetch } from "../../../plugins/kit/platform/http-client.ts";
+import type { UserInfo } from "../../../plugins/kit/kube/user-info.ts";
+import { type Call, within } from "../../../plugins/kit/base/call.ts";
+import { serviceAddress } from "../../../plugins/kit/kube/client-config.ts";
+import type { ClusterView } from "../../../plugins/kit/kube/cluster-view.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import { type HttpFetch, httpFetch } from "../../../plugins/kit/os/platform/http-client.ts";
 import type { ApiService } from "../../resources/registration/types.ts";
 import type { ListedResource } from "../discovery/resource-list.ts";
 

@@ -1,8 +1,8 @@
 // The groups and versions that other servers answer: found by APIService, watched for whether they can be used. A cluster
 // without any pays for one look at an empty map in each request.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { type ApiService, apiServiceRef } from "../../resources/registration/types.ts";
 import type { Informers } from "../../storage/cache-informer.ts";
 import type { Services } from "../scope.ts";

@@ -1,7 +1,7 @@
 // Server-side apply: the client says which fields it wants and owns; the server merges, and refuses what others own.
 
-import { Fault } from "../../../plugins/kit/fault.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { groupVersion, type ResourceDefinition } from "../../resources/definition.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 import type { Answer } from "../../machinery/answer.ts";
@@ -9,7 +9,7 @@ import { asObject, decodeYaml } from "../body.ts";
 import { checkApplied, settle } from "../field-validation.ts";
 import { claimKind, claimNamespace, timestamp } from "../lifecycle.ts";
 import { writeOptions } from "../options.ts";
-import { isTrue } from "../../../plugins/kit/query-flag.ts";
+import { isTrue } from "../../../plugins/kit/base/query-flag.ts";
 import { requireCreate } from "../require-allowed.ts";
 import type { Scope } from "../scope.ts";
 import { badRequest, conflict, failure, invalidObject, notFound } from "../../machinery/status.ts";

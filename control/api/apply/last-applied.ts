@@ -1,7 +1,7 @@
 // What `kubectl apply` noted in an annotation before it began to apply on the server: as long as the note is there, kubectl may
 // change what it wrote that way, and the note follows what it applies. Other appliers are not concerned.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { groupVersion, type ResourceDefinition } from "../../resources/definition.ts";
 import { compare, fieldsIn, isObject } from "./compare.ts";
 import { PathSet } from "./path-set.ts";

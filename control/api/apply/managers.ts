@@ -1,6 +1,6 @@
 // Managers are the entries of metadata.managedFields: who owns which fields, by what operation, since when.
 
-import type { KubeObject, ManagedFieldsEntry } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject, ManagedFieldsEntry } from "../../../plugins/kit/kube/objects/types.ts";
 import { PathSet } from "./path-set.ts";
 
 export interface Manager {

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import fc from "fast-check";
 import t from "tap";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
-import { projectFolder } from "../../../plugins/kit/platform/project.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
+import { projectFolder } from "../../../plugins/kit/os/platform/project.ts";
 import { loadSchemas, type Schemas } from "../schema/schemas.ts";
 import { compare } from "./compare.ts";
 import { newFields } from "./new-fields.ts";

@@ -1,7 +1,7 @@
 // The fields of a new object that its maker owns: what `compare` tells of it and of what such an object has before anybody wrote to it, but
 // without the sets in between. Every create asks for it, and nobody owns anything yet that would have to be taken off.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 import { bothEmpty, byStep, isObject, Repeated } from "./compare.ts";
 import { isUnowned } from "./ownable.ts";

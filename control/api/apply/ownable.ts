@@ -1,6 +1,6 @@
 // What of an object can be owned by its writers.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 
 /** Of the metadata: the object's identity and what the server writes. */
 const unowned = new Set([

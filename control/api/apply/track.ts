@@ -1,6 +1,6 @@
 // Who changed which fields: kept in metadata.managedFields by every write that is not an apply.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { groupVersion } from "../../resources/definition.ts";
 import { timestamp } from "../lifecycle.ts";
 import type { Scope } from "../scope.ts";

@@ -1,11 +1,11 @@
 import t from "tap";
 import { startApi } from "../../../test/harness/api-server.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "../../../plugins/kit/admission.ts";
-import { refuse } from "../../../plugins/kit/admission.ts";
-import { uninterrupted as call } from "../../../plugins/kit/call.ts";
-import { systemClock } from "../../../plugins/kit/clock.ts";
-import { connectUpgrade } from "../../../plugins/kit/platform/http-client.ts";
-import { serve } from "../../../plugins/kit/platform/http-server.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "../../../plugins/kit/contracts/admission.ts";
+import { refuse } from "../../../plugins/kit/contracts/admission.ts";
+import { uninterrupted as call } from "../../../plugins/kit/base/call.ts";
+import { systemClock } from "../../../plugins/kit/base/clock.ts";
+import { connectUpgrade } from "../../../plugins/kit/os/platform/http-client.ts";
+import { serve } from "../../../plugins/kit/os/platform/http-server.ts";
 import { createAuditor } from "../../auth/audit/auditor.ts";
 import { parseAuditPolicy } from "../../auth/audit/policy.ts";
 import type { NodeConnector } from "./connector.ts";

@@ -1,9 +1,10 @@
 // Connections to pods, services and nodes pass admission as CONNECT, with their options as the object: that is where
 // policies and webhooks that forbid `exec` look.
 
-import type { AdmissionPlugin, AdmissionRequest, UserInfo } from "../../../plugins/kit/admission.ts";
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "../../../plugins/kit/contracts/admission.ts";
+import type { UserInfo } from "../../../plugins/kit/kube/user-info.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { runMutating, runValidating } from "../../admission/run.ts";
 import type { AuditTrail } from "../../auth/audit/contract.ts";
 import type { ResourcePath } from "../path.ts";

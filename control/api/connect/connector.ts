@@ -1,9 +1,9 @@
 // NodeConnector is how the API reaches nodes, pods and services for logs, exec, port-forward and proxies. It is injected:
 // what stands behind it (certificates, in-process shortcuts) is not this room's matter.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { Node } from "../../../plugins/kit/objects/types.ts";
-import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { Node } from "../../../plugins/kit/kube/objects/types.ts";
+import type { Upgrade } from "../../../plugins/kit/os/platform/http-server.ts";
 
 /** Whom to talk to: a node's kubelet, or an address in the cluster's network. */
 export type ConnectTarget =

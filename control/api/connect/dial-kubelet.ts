@@ -3,8 +3,8 @@
 
 import net from "node:net";
 import type { Duplex } from "node:stream";
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
 import type { NodeLines } from "./node-lines.ts";
 
 export interface KubeletAddress {

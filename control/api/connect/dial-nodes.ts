@@ -2,14 +2,14 @@
 // the request named is reached: the address comes from the node, pod or endpoint, never from the client.
 
 import { isIP } from "node:net";
-import { type Call, within } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import { toFault } from "../../../plugins/kit/fault.ts";
-import type { Node } from "../../../plugins/kit/objects/types.ts";
-import { type HttpFetch, httpFetch } from "../../../plugins/kit/platform/http-client.ts";
-import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
+import { type Call, within } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import { toFault } from "../../../plugins/kit/base/fault.ts";
+import type { Node } from "../../../plugins/kit/kube/objects/types.ts";
+import { type HttpFetch, httpFetch } from "../../../plugins/kit/os/platform/http-client.ts";
+import type { Upgrade } from "../../../plugins/kit/os/platform/http-server.ts";
 import { badRequest, failure, statusOf } from "../../machinery/status.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import type { ConnectTarget, NodeConnector } from "./connector.ts";
 import { joinUpgrade } from "./join-upgrade.ts";
 import { dialKubelet, type KubeletAddress } from "./dial-kubelet.ts";

@@ -1,6 +1,6 @@
 // The subresources that are passed on: logs and proxies as requests, exec, attach and port-forward as raw connections.
 
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { badRequest, failure } from "../../machinery/status.ts";
 import type { SubresourceHandler } from "../subresources.ts";
 import { admitConnection } from "./admit.ts";

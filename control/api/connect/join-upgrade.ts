@@ -1,9 +1,9 @@
 // Joins a client's raw connection with one to a server further on, or passes on that server's refusal.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { joinStreams } from "../../../plugins/kit/join-streams.ts";
-import type { HttpFetch, UpgradeRequest, UpgradeResult } from "../../../plugins/kit/platform/http-client.ts";
-import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { joinStreams } from "../../../plugins/kit/base/join-streams.ts";
+import type { HttpFetch, UpgradeRequest, UpgradeResult } from "../../../plugins/kit/os/platform/http-client.ts";
+import type { Upgrade } from "../../../plugins/kit/os/platform/http-server.ts";
 
 /** Resolves when the two are joined; throws when the server cannot be reached. */
 export async function joinUpgrade(

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import t from "tap";
-import { FakeClock } from "../../../plugins/kit/clock.ts";
-import { noLog } from "../../../plugins/kit/log.ts";
-import { nodeLineBeatMs, nodeLinePath, nodeLineProtocol } from "../../../plugins/kit/node-line.ts";
+import { FakeClock } from "../../../plugins/kit/base/clock.ts";
+import { noLog } from "../../../plugins/kit/base/log.ts";
+import { nodeLineBeatMs, nodeLinePath, nodeLineProtocol } from "../../../plugins/kit/kube/node-line.ts";
 import { socketPair } from "../../../test/harness/socket-pair.ts";
 import { NodeLines } from "./node-lines.ts";
 

@@ -3,10 +3,10 @@
 
 import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import type { Log } from "../../../plugins/kit/log.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import type { Log } from "../../../plugins/kit/base/log.ts";
 import {
   dialMessage,
   lineSplitter,
@@ -15,8 +15,8 @@ import {
   nodeLineProtocol,
   nodeLineSilenceMs,
   parseMessage,
-} from "../../../plugins/kit/node-line.ts";
-import type { Peer, Upgrade } from "../../../plugins/kit/platform/http-server.ts";
+} from "../../../plugins/kit/kube/node-line.ts";
+import type { Peer, Upgrade } from "../../../plugins/kit/os/platform/http-server.ts";
 import { failure } from "../../machinery/status.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
 

@@ -1,8 +1,8 @@
 // Requests that are passed on: a log to the kubelet that keeps it, a proxied request to the node, pod or service. Headers
 // that belong to one connection, or tell who the client is, stay behind.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { Fault, type FaultCode } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { Fault, type FaultCode } from "../../../plugins/kit/base/fault.ts";
 import type { Answer } from "../../machinery/answer.ts";
 import type { ResourcePath } from "../path.ts";
 import type { ApiRequest } from "../../machinery/request.ts";

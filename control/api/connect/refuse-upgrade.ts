@@ -3,8 +3,8 @@
 import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
-import { destroyUnlessSent } from "../../../plugins/kit/platform/write-timeout.ts";
+import type { Upgrade } from "../../../plugins/kit/os/platform/http-server.ts";
+import { destroyUnlessSent } from "../../../plugins/kit/os/platform/write-timeout.ts";
 import { type Answer, statusAnswer } from "../../machinery/answer.ts";
 import type { Status } from "../../machinery/status.ts";
 

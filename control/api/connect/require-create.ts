@@ -3,7 +3,7 @@
 // this is stricter than upstream: every upgrade, and every request for a session of the kubelet, needs `create` there.
 
 import { posix } from "node:path";
-import type { UserInfo } from "../../../plugins/kit/admission.ts";
+import type { UserInfo } from "../../../plugins/kit/kube/user-info.ts";
 import type { AuditTrail } from "../../auth/audit/contract.ts";
 import type { ResourcePath } from "../path.ts";
 import type { ApiRequest } from "../../machinery/request.ts";

@@ -1,8 +1,8 @@
 // From a request below a pod, node or service to whom it must be passed on.
 
-import { isTrue } from "../../../plugins/kit/query-flag.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import type { KubeObject, Node, Pod, Service } from "../../../plugins/kit/objects/types.ts";
+import { isTrue } from "../../../plugins/kit/base/query-flag.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import type { KubeObject, Node, Pod, Service } from "../../../plugins/kit/kube/objects/types.ts";
 import { localKey } from "../../storage/keys.ts";
 import { inNamespace } from "../../storage/resource-cache.ts";
 import type { ResourcePath } from "../path.ts";

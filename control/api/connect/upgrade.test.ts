@@ -2,7 +2,7 @@ import t from "tap";
 import { WebSocket } from "ws";
 import { startApi } from "../../../test/harness/api-server.ts";
 import { until } from "../../../test/harness/until.ts";
-import { serve } from "../../../plugins/kit/platform/http-server.ts";
+import { serve } from "../../../plugins/kit/os/platform/http-server.ts";
 import type { NodeConnector } from "./connector.ts";
 
 t.test("a log over a WebSocket", async (t) => {

@@ -1,9 +1,9 @@
 // Raw connection upgrades (exec, attach, port-forward, proxied WebSockets, logs over one): authenticated, authorized and resolved
 // like any request, then handed to the connector. A refusal is an ordinary HTTP answer on the socket.
 
-import { ServedHeaders } from "../../../plugins/kit/platform/served-headers.ts";
-import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
-import { targetOf } from "../../../plugins/kit/platform/served-url.ts";
+import { ServedHeaders } from "../../../plugins/kit/os/platform/served-headers.ts";
+import type { Upgrade } from "../../../plugins/kit/os/platform/http-server.ts";
+import { targetOf } from "../../../plugins/kit/os/platform/served-url.ts";
 import type { AuditTrail } from "../../auth/audit/contract.ts";
 import { passUpgrade } from "../aggregation/pass.ts";
 import { statusAnswer } from "../../machinery/answer.ts";

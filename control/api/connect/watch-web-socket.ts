@@ -3,8 +3,8 @@
 import type { WebSocket } from "ws";
 import { namesIn } from "../../../cri/stream/protocols.ts";
 import { acceptWebSocket, closeWebSocket } from "../../../cri/stream/web-socket.ts";
-import type { Upgrade } from "../../../plugins/kit/platform/http-server.ts";
-import type { Sink } from "../../../plugins/kit/sink-response.ts";
+import type { Upgrade } from "../../../plugins/kit/os/platform/http-server.ts";
+import type { Sink } from "../../../plugins/kit/base/sink-response.ts";
 import type { Answer } from "../../machinery/answer.ts";
 import { badRequest } from "../../machinery/status.ts";
 import { tokenProtocol } from "./pass-headers.ts";

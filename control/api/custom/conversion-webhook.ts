@@ -2,12 +2,12 @@
 // what a conversion may change: everything but the kind, and of the metadata labels and annotations only.
 
 import { randomUUID } from "node:crypto";
-import type { Call } from "../../../plugins/kit/call.ts";
-import { postTo, type WebhookReach } from "../../../plugins/kit/client-config.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import { refuseInexact } from "../../../plugins/kit/inexact-integers.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
-import { statusFault } from "../../../plugins/kit/status-fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { postTo, type WebhookReach } from "../../../plugins/kit/kube/client-config.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import { refuseInexact } from "../../../plugins/kit/base/inexact-integers.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
+import { statusFault } from "../../../plugins/kit/kube/status-fault.ts";
 import type { Convert } from "../../resources/crd/conversion.ts";
 import type { ConversionWebhook } from "../../resources/crd/types.ts";
 import { validateAnnotations, validateLabels } from "../../resources/object-meta.ts";

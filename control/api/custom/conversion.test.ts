@@ -1,8 +1,8 @@
 // Custom resources whose versions a webhook converts, and objects that are older than their schema.
 
 import t from "tap";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
-import { serve } from "../../../plugins/kit/platform/http-server.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
+import { serve } from "../../../plugins/kit/os/platform/http-server.ts";
 import { admin, type Json, startApi, type TestApi } from "../../../test/harness/api-server.ts";
 import { testPki } from "../../../test/harness/certificates.ts";
 import { until } from "../../../test/harness/until.ts";

@@ -1,10 +1,10 @@
 // Serves what CustomResourceDefinitions define: registers their versions as soon as they are written, says so in their
 // status, and empties them before they go.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { WebhookReach } from "../../../plugins/kit/client-config.ts";
-import { openCel } from "../../../plugins/kit/cel.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { WebhookReach } from "../../../plugins/kit/kube/client-config.ts";
+import { openCel } from "../../../plugins/kit/kube/cel.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { type Convert, renamed } from "../../resources/crd/conversion.ts";
 import { customDefinition } from "../../resources/crd/custom-definition.ts";
 import { hasRules, SchemaRules } from "../../resources/crd/rules.ts";

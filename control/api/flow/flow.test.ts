@@ -1,9 +1,10 @@
 // A flood of ordinary requests: the control plane, nodes and leases are answered all the same, the rest is told to come back.
 
 import t from "tap";
-import type { AdmissionPlugin, UserInfo } from "../../../plugins/kit/admission.ts";
+import type { AdmissionPlugin } from "../../../plugins/kit/contracts/admission.ts";
+import type { UserInfo } from "../../../plugins/kit/kube/user-info.ts";
 import { type Json, startApi } from "../../../test/harness/api-server.ts";
-import { type Call, uninterrupted } from "../../../plugins/kit/call.ts";
+import { type Call, uninterrupted } from "../../../plugins/kit/base/call.ts";
 import { handOf } from "./hand.ts";
 import { Seats } from "./seats.ts";
 import { until } from "../../../test/harness/until.ts";

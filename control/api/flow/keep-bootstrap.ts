@@ -2,9 +2,9 @@
 // their annotation asks for it. Says of each schema whether its level is there.
 
 import { randomUUID } from "node:crypto";
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
-import { type Settler, settler } from "../../../plugins/kit/settler.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
+import { type Settler, settler } from "../../machinery/settler.ts";
 import { isSameSpec } from "../../resources/flow-control/mandatory.ts";
 import type { Informers } from "../../storage/cache-informer.ts";
 import { timestamp } from "../lifecycle.ts";

@@ -1,6 +1,6 @@
 // Whether a FlowSchema speaks of a request: by who asks, and what for.
 
-import type { UserInfo } from "../../../plugins/kit/admission.ts";
+import type { UserInfo } from "../../../plugins/kit/kube/user-info.ts";
 import type { Attributes } from "../../machinery/attributes.ts";
 import type { FlowRule, FlowSubject } from "./types.ts";
 

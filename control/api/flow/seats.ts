@@ -3,7 +3,7 @@
 // turn; beyond that the answer is 429 at once. A level may use what others lend and do not need at the moment.
 // Invariant: `#levelsWaiting` are those with requests in a queue; it is empty unless the server is flooded.
 
-import type { Call } from "../../../plugins/kit/call.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
 import { tooManyRequests } from "../../machinery/status.ts";
 import { handOf } from "./hand.ts";
 

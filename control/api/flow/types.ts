@@ -1,6 +1,6 @@
 // FlowSchemas and PriorityLevelConfigurations, as far as the server looks into them.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 
 export interface FlowSubject {
   kind?: string;

@@ -4,7 +4,7 @@ import net from "node:net";
 import t from "tap";
 import { serveApi, startApi } from "../../../test/harness/api-server.ts";
 import { until } from "../../../test/harness/until.ts";
-import type { BytesResponse } from "../../../plugins/kit/bytes-response.ts";
+import type { BytesResponse } from "../../../plugins/kit/base/bytes-response.ts";
 import type { Authenticator } from "../../auth/contract.ts";
 import { Outbox } from "./outbox.ts";
 

@@ -1,6 +1,6 @@
 // Adds to the schemas what the declarations do not say: patch strategies, list types, and which kind a type is.
 
-import { mergeRules, ruleOf, rulesOfKind } from "../../../plugins/kit/patch/merge-keys.ts";
+import { mergeRules, ruleOf, rulesOfKind } from "../../../plugins/kit/kube/patch/merge-keys.ts";
 import { groupVersion, listKindOf, type ResourceDefinition } from "../../resources/definition.ts";
 import { ofType } from "./corrections.ts";
 import { atomicMaps, isAtomic, isGranular, listRules } from "./list-types.ts";

@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { correct } from "./corrections.ts";
 
 export interface JsonSchema {

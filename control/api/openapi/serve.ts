@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import type { UserInfo } from "../../../plugins/kit/admission.ts";
+import type { UserInfo } from "../../../plugins/kit/kube/user-info.ts";
 import { passToRemote } from "../aggregation/pass.ts";
 import type { RemoteDocuments } from "../aggregation/remote-documents.ts";
 import { type Answer, bytesAnswer, jsonAnswer } from "../../machinery/answer.ts";

@@ -2,7 +2,7 @@
 // that everything else here works on. Answers are always JSON: those clients accept it.
 
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { type Field, type Message, messageById, messageOf } from "./schema.ts";
 
 export const protobufType = "application/vnd.kubernetes.protobuf";

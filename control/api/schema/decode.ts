@@ -1,10 +1,10 @@
 // Holds a decoded object to its schema in place: unknown fields are dropped and told, nulls are absent fields, values of the
 // wrong type are refused, and quantities get their canonical form, as a decoder of typed objects would do.
 
-import { isFault } from "../../../plugins/kit/fault.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
 import { base64Problem } from "./base64.ts";
 import { goPlaceOf, goTypeOf } from "./go-words.ts";
-import { formatQuantity, parseQuantity, type Quantity, roundToMilli } from "../../../plugins/kit/quantity.ts";
+import { formatQuantity, parseQuantity, type Quantity, roundToMilli } from "../../../plugins/kit/kube/quantity.ts";
 import type { CompactField, CompactType } from "../openapi/compact.ts";
 import type { Schemas } from "./schemas.ts";
 

@@ -1,6 +1,6 @@
 // Refuses integers that would be stored as other ones: numbers here are of 64-bit floating point, and hold 53 bits of an integer.
 
-import { type InexactInteger, inexactIntegers, inexactPath } from "../../../plugins/kit/inexact-integers.ts";
+import { type InexactInteger, inexactIntegers, inexactPath } from "../../../plugins/kit/base/inexact-integers.ts";
 import type { CompactField } from "../openapi/compact.ts";
 import type { Schemas } from "./schemas.ts";
 

@@ -1,8 +1,8 @@
 // Asks each node's kubelet what it and its pods use, and keeps the answer for a moment so that many readers cost one question.
 
-import { type Call, within } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import type { Node } from "../../../plugins/kit/objects/types.ts";
+import { type Call, within } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import type { Node } from "../../../plugins/kit/kube/objects/types.ts";
 import type { NodeConnector } from "../connect/connector.ts";
 
 interface Used {

@@ -1,6 +1,6 @@
 import t from "tap";
-import { uninterrupted } from "../../../plugins/kit/call.ts";
-import { systemClock } from "../../../plugins/kit/clock.ts";
+import { uninterrupted } from "../../../plugins/kit/base/call.ts";
+import { systemClock } from "../../../plugins/kit/base/clock.ts";
 import type { WatchCache } from "../../storage/watch-cache.ts";
 import type { NodeConnector } from "../connect/connector.ts";
 import type { Scope } from "../scope.ts";

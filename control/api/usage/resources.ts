@@ -1,9 +1,9 @@
 // NodeMetrics and PodMetrics, made from the nodes' own summaries: `kubectl top` and autoscalers need nothing installed.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import type { KubeObject, Node, Pod } from "../../../plugins/kit/objects/types.ts";
-import { parseLabelSelector } from "../../../plugins/kit/selector.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import type { KubeObject, Node, Pod } from "../../../plugins/kit/kube/objects/types.ts";
+import { parseLabelSelector } from "../../../plugins/kit/kube/selector.ts";
 import type { WatchCache } from "../../storage/watch-cache.ts";
 import { inNamespace } from "../../storage/resource-cache.ts";
 import type { NodeConnector } from "../connect/connector.ts";

@@ -1,6 +1,6 @@
 // POST: a new object.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { storageOf } from "../../resources/definition.ts";
 import { localKey } from "../../storage/keys.ts";
 import { mutate, validate } from "../admit.ts";

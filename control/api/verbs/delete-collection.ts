@@ -2,8 +2,8 @@
 
 import { type Answer, jsonAnswer } from "../../machinery/answer.ts";
 import { groupVersion, listKindOf } from "../../resources/definition.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { deleteOptions } from "../options.ts";
 import { objectOf, type Scope, shownEntry } from "../scope.ts";
 import { methodNotAllowed } from "../../machinery/status.ts";

@@ -1,6 +1,6 @@
 // DELETE of one object: at once, after a grace period, or when its finalizers are done.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../../resources/definition.ts";
 import { storageOf } from "../../resources/definition.ts";
 import type { Entry } from "../../storage/entry.ts";

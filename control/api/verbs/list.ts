@@ -1,7 +1,7 @@
 // GET of a collection: whole, in pages of one snapshot, as objects, metadata or a Table.
 
 import { checkListOptions } from "../check-options.ts";
-import type { KubeObject, ListMeta } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject, ListMeta } from "../../../plugins/kit/kube/objects/types.ts";
 import { groupVersion, listKindOf, storageOf } from "../../resources/definition.ts";
 import type { Entry } from "../../storage/entry.ts";
 import { localKey } from "../../storage/keys.ts";

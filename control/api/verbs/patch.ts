@@ -1,11 +1,11 @@
 // PATCH: JSON patch, merge patch, strategic merge patch and server-side apply.
 
 import { forceErrors, invalidOptions } from "../check-options.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
-import { applyJsonPatch } from "../../../plugins/kit/patch/json-patch.ts";
-import { applyMergePatch } from "../../../plugins/kit/patch/merge-patch.ts";
-import { applyStrategicPatch } from "../../../plugins/kit/patch/strategic-patch.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
+import { applyJsonPatch } from "../../../plugins/kit/kube/patch/json-patch.ts";
+import { applyMergePatch } from "../../../plugins/kit/kube/patch/merge-patch.ts";
+import { applyStrategicPatch } from "../../../plugins/kit/kube/patch/strategic-patch.ts";
 import { groupVersion } from "../../resources/definition.ts";
 import { invalid } from "../../machinery/field-error.ts";
 import type { Answer } from "../../machinery/answer.ts";
@@ -19,7 +19,7 @@ import { writeOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { failure, invalidObject, notFound } from "../../machinery/status.ts";
 import { updateObject } from "./update.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 
 interface PatchType {
   readonly type: "json" | "merge" | "strategic";

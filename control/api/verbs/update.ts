@@ -1,6 +1,6 @@
 // PUT and PATCH of an object or a part of it: the next state is made from the newest one, and made again when someone was quicker.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { Reservation, ResourceDefinition } from "../../resources/definition.ts";
 import { storageOf } from "../../resources/definition.ts";
 import type { Entry } from "../../storage/entry.ts";

@@ -1,8 +1,8 @@
 // Watches: where they begin, how they end, bookmarks, and what a slow or late client gets.
 
 import t from "tap";
-import { uninterrupted } from "../../../plugins/kit/call.ts";
-import { FakeClock } from "../../../plugins/kit/clock.ts";
+import { uninterrupted } from "../../../plugins/kit/base/call.ts";
+import { FakeClock } from "../../../plugins/kit/base/clock.ts";
 import { admin, type Json, startApi, type TestApi } from "../../../test/harness/api-server.ts";
 
 const configMaps = "/api/v1/namespaces/default/configmaps";

@@ -2,15 +2,15 @@
 // A watcher that does not read is cut off; nothing is buffered without end.
 
 import { checkListOptions } from "../check-options.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { groupVersion, type ResourceDefinition } from "../../resources/definition.ts";
 import type { Entry } from "../../storage/entry.ts";
 import { type CacheEvent, inNamespace, type ResourceCache } from "../../storage/resource-cache.ts";
-import type { Sink } from "../../../plugins/kit/sink-response.ts";
+import type { Sink } from "../../../plugins/kit/base/sink-response.ts";
 import type { Answer } from "../../machinery/answer.ts";
 import { inForm, typeOf } from "../forms.ts";
 import { type Wanted, wantedForm } from "../media-type.ts";
-import { isTrue } from "../../../plugins/kit/query-flag.ts";
+import { isTrue } from "../../../plugins/kit/base/query-flag.ts";
 import { objectOf, type Scope, shownEntries } from "../scope.ts";
 import { type Selection, selectionOf } from "../selection.ts";
 import { badRequest, failure, statusOf } from "../../machinery/status.ts";

@@ -5,9 +5,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { arch } from "node:os";
 import { dirname } from "node:path";
 import { packTar, type TarEntry } from "modern-tar";
-import { type Call, within } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import { run } from "../../../plugins/kit/platform/process.ts";
+import { type Call, within } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import { run } from "../../../plugins/kit/os/platform/process.ts";
 
 const places = ["/bin/busybox", "/usr/bin/busybox", "/sbin/busybox"];
 const architectures: Record<string, string> = { x64: "amd64", arm64: "arm64" };

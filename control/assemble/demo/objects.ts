@@ -1,7 +1,7 @@
 // What the demo runs: three small web servers and a Service in front of them, in a namespace of their own.
 
-import { type ResourceRef, resources } from "../../../plugins/kit/objects/resources.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import { type ResourceRef, resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 
 export const demoNamespace = "skiff-demo";
 export const demoImageName = "skiff.local/demo:1";

@@ -1,8 +1,8 @@
 // Records requests as audit.k8s.io/v1 events, as much of each as the policy asks for.
 
 import { randomUUID } from "node:crypto";
-import type { UserInfo } from "../../../plugins/kit/admission.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
+import type { UserInfo } from "../../../plugins/kit/kube/user-info.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
 import type { Answer } from "../../machinery/answer.ts";
 import type { ApiRequest } from "../../machinery/request.ts";
 import type { Attributes } from "../../machinery/attributes.ts";

@@ -1,6 +1,6 @@
 // What the API path tells the audit log about each request.
 
-import type { UserInfo } from "../../../plugins/kit/admission.ts";
+import type { UserInfo } from "../../../plugins/kit/kube/user-info.ts";
 import type { Answer } from "../../machinery/answer.ts";
 import type { ApiRequest } from "../../machinery/request.ts";
 import type { Attributes } from "../../machinery/attributes.ts";

@@ -3,8 +3,8 @@
 
 import { appendFile, mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import type { Log } from "../../../plugins/kit/log.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import type { Log } from "../../../plugins/kit/base/log.ts";
 
 export interface AuditFileOptions {
   readonly path: string;

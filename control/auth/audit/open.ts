@@ -2,9 +2,9 @@
 // the control plane's and the nodes' own traffic, so that an idle box writes nothing.
 
 import { join } from "node:path";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import type { Log } from "../../../plugins/kit/log.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import type { Log } from "../../../plugins/kit/base/log.ts";
 import { readIfPresent } from "../pki/files.ts";
 import { createAuditor } from "./auditor.ts";
 import type { Auditor } from "./contract.ts";

@@ -1,7 +1,7 @@
 // The audit policy: its first rule that matches a request says how much of it is recorded. Pure.
 
-import { Fault } from "../../../plugins/kit/fault.ts";
-import { readYaml } from "../../../plugins/kit/yaml.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import { readYaml } from "../../../plugins/kit/base/yaml.ts";
 import type { Attributes } from "../../machinery/attributes.ts";
 import { combinedResource, pathMatches } from "../rbac/objects.ts";
 

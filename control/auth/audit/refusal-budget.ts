@@ -1,6 +1,6 @@
 // How many refusals are recorded beyond what the rules ask for: a few at once, then one now and then. The rest is counted.
 
-import type { Clock } from "../../../plugins/kit/clock.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
 import type { RefusalLimits } from "./policy.ts";
 
 export class RefusalBudget {

@@ -1,6 +1,6 @@
 import t from "tap";
-import type { Node } from "../../../plugins/kit/objects/types.ts";
-import { createKeyPair, createSigningRequest, parseSigningRequest } from "../../../plugins/kit/x509.ts";
+import type { Node } from "../../../plugins/kit/kube/objects/types.ts";
+import { createKeyPair, createSigningRequest, parseSigningRequest } from "../../../plugins/kit/os/x509.ts";
 import { judge } from "./approval.ts";
 import { reservedNames } from "./reserved-names.ts";
 import type { CertificateSigningRequest } from "./signing.ts";

@@ -1,8 +1,8 @@
 // Which certificate requests are approved without a person: nodes' own, when the asker may have them.
 
-import type { UserInfo } from "../../../plugins/kit/admission.ts";
-import type { Node } from "../../../plugins/kit/objects/types.ts";
-import type { SigningRequest } from "../../../plugins/kit/x509.ts";
+import type { UserInfo } from "../../../plugins/kit/kube/user-info.ts";
+import type { Node } from "../../../plugins/kit/kube/objects/types.ts";
+import type { SigningRequest } from "../../../plugins/kit/os/x509.ts";
 import { plainAddress, type ReservedNames } from "./reserved-names.ts";
 import { type CertificateSigningRequest, nodeNameIn, problemWith, signers } from "./signing.ts";
 

@@ -1,7 +1,7 @@
 // Names and addresses that no node may have a certificate for: whoever serves under them is taken for the API server, a Service or
 // the local machine.
 
-import { contains, formatAddress, parsePrefix, tryAddress } from "../../../plugins/kit/net/address.ts";
+import { contains, formatAddress, parsePrefix, tryAddress } from "../../../plugins/kit/os/net/address.ts";
 import { validateReachableIp } from "../../resources/addresses.ts";
 import { dnsSubdomain } from "../../resources/names.ts";
 

@@ -1,10 +1,10 @@
 // What clients reach the cluster's API servers by: the names in this server's certificate, and the names and addresses of every server
 // that lives.
 
-import type { Informer } from "../../../plugins/kit/informer.ts";
-import type { EndpointSlice, Lease } from "../../../plugins/kit/objects/types.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import { parseCertificate } from "../../../plugins/kit/x509.ts";
+import type { Informer } from "../../../plugins/kit/kube/informer.ts";
+import type { EndpointSlice, Lease } from "../../../plugins/kit/kube/objects/types.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import { parseCertificate } from "../../../plugins/kit/os/x509.ts";
 import type { Pki } from "../pki.ts";
 
 /** On the leases of API servers that share a store. */

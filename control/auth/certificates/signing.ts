@@ -1,9 +1,9 @@
 // What the cluster's own signers sign, and what they refuse. Pure but for the clock; the certificate controller calls it.
 
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import { daemonGroup, daemonUser, nodeDaemonSigner, nodeDaemons } from "../../../plugins/kit/node-daemon.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import { daemonGroup, daemonUser, nodeDaemonSigner, nodeDaemons } from "../../../plugins/kit/kube/node-daemon.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import {
   type CertificateAndKey,
   isUsage,
@@ -12,7 +12,7 @@ import {
   parseSigningRequest,
   type SigningRequest,
   type Usage,
-} from "../../../plugins/kit/x509.ts";
+} from "../../../plugins/kit/os/x509.ts";
 import { dnsSubdomain } from "../../resources/names.ts";
 import type { ReservedNames } from "./reserved-names.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
 import { startApi } from "../../../test/harness/api-server.ts";
-import { uninterrupted as call } from "../../../plugins/kit/call.ts";
+import { uninterrupted as call } from "../../../plugins/kit/base/call.ts";
 import { memoryStore } from "../../../plugins/store/memory.ts";
 import { EncryptionKeys } from "./keys.ts";
 import { completeRotation, rotateEncryptionKey } from "./rotate.ts";

@@ -2,7 +2,7 @@
 // durable before anything is sealed with it, and an old one goes only when nothing is sealed with it any more.
 
 import { randomBytes } from "node:crypto";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { readIfPresent, writeWhole } from "../pki/files.ts";
 
 export interface EncryptionKey {

@@ -1,9 +1,9 @@
 // Changes the key that secrets are sealed with: a new key, everything sealed anew, the old key dropped. Killed at any
 // point it leaves a store that can be read; run again it completes.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import type { Store } from "../../../plugins/kit/store.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import type { Store } from "../../../plugins/kit/contracts/store.ts";
 import { storagePrefix } from "../../storage/keys.ts";
 import type { EncryptionKeys } from "./keys.ts";
 import { keyIdOf, sealedResources, secretsTransformer } from "./transformer.ts";

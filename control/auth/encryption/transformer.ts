@@ -2,7 +2,7 @@
 // the place in the store is part of what is authenticated, so sealed bytes cannot be moved to another name.
 
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { type StorageRef, storageId } from "../../storage/keys.ts";
 import type { Transformer } from "../../storage/transformer.ts";
 import type { EncryptionKeys } from "./keys.ts";

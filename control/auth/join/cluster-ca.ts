@@ -1,7 +1,7 @@
 // Shows the cluster's CA to those who have no identity yet. Whoever joins checks it against the hash in their token.
 
-import { caCertificatePath } from "../../../plugins/kit/join-token.ts";
-import type { Handler } from "../../../plugins/kit/platform/http-server.ts";
+import { caCertificatePath } from "../../../plugins/kit/kube/join-token.ts";
+import type { Handler } from "../../../plugins/kit/os/platform/http-server.ts";
 
 /** Answers the one public document itself and leaves everything else to the handler. */
 export function withClusterCa(handler: Handler, caCertificate: string): Handler {

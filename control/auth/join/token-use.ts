@@ -2,11 +2,11 @@
 // its key. The same key may ask again, because an answer can be lost on its way.
 
 import { createHash } from "node:crypto";
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { ApiClient } from "../../../plugins/kit/client/api-client.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Secret } from "../../../plugins/kit/objects/types.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../../plugins/kit/kube/client/api-client.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Secret } from "../../../plugins/kit/kube/objects/types.ts";
 import { bootstrapTokenType } from "../tokens/bootstrap.ts";
 
 /** Set by `skiff token create`. Tokens without it, made by other tools, are good until they expire. */

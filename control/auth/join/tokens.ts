@@ -1,12 +1,12 @@
 // Makes, lists and takes back join tokens: bootstrap token secrets in kube-system that only let a node ask for its certificate.
 
 import { randomInt } from "node:crypto";
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { ApiClient } from "../../../plugins/kit/client/api-client.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import { formatJoinToken } from "../../../plugins/kit/join-token.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Secret } from "../../../plugins/kit/objects/types.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../../plugins/kit/kube/client/api-client.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import { formatJoinToken } from "../../../plugins/kit/kube/join-token.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Secret } from "../../../plugins/kit/kube/objects/types.ts";
 import { bootstrapTokenType } from "../tokens/bootstrap.ts";
 import { nodeAnnotation, singleUseAnnotation } from "./token-use.ts";
 

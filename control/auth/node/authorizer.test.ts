@@ -1,7 +1,7 @@
 import t from "tap";
 import { MemoryInformer } from "../../../test/harness/memory-informer.ts";
-import { uninterrupted } from "../../../plugins/kit/call.ts";
-import type { PersistentVolume, Pod } from "../../../plugins/kit/objects/types.ts";
+import { uninterrupted } from "../../../plugins/kit/base/call.ts";
+import type { PersistentVolume, Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import { nodeAuthorizer } from "./authorizer.ts";
 
 const pod = (name: string, nodeName: string, spec: object, annotations?: Record<string, string>): Pod =>

@@ -1,7 +1,7 @@
 // What a node may do to the resources that are divided between nodes. Decisions per resource, subresource and verb are those of
 // kube-apiserver 1.37 with its default feature gates; writes are allowed here where upstream leaves them to NodeRestriction.
 
-import { parseFieldSelector } from "../../../plugins/kit/selector.ts";
+import { parseFieldSelector } from "../../../plugins/kit/kube/selector.ts";
 import type { Attributes } from "../../machinery/attributes.ts";
 import type { NodeGraph } from "./graph.ts";
 

@@ -1,7 +1,7 @@
 // What each node is related to: its pods, kept up to date by events, and what these refer to.
 
-import type { Informer } from "../../../plugins/kit/informer.ts";
-import type { ObjectMeta, PersistentVolume, Pod } from "../../../plugins/kit/objects/types.ts";
+import type { Informer } from "../../../plugins/kit/kube/informer.ts";
+import type { ObjectMeta, PersistentVolume, Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import { podReferences, volumeSecretKeys } from "./pod-references.ts";
 
 export interface NodeViews {

@@ -1,6 +1,6 @@
 // What a pod refers to by name and its node must therefore read. Pure; answers are kept with the pod object.
 
-import type { Container, PersistentVolume, Pod, Volume } from "../../../plugins/kit/objects/types.ts";
+import type { Container, PersistentVolume, Pod, Volume } from "../../../plugins/kit/kube/objects/types.ts";
 
 export interface PodReferences {
   readonly secrets: ReadonlySet<string>;

@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { dirname, join } from "node:path";
-import { toFault } from "../../../plugins/kit/fault.ts";
+import { toFault } from "../../../plugins/kit/base/fault.ts";
 
 export function readIfPresent(path: string): string | undefined {
   try {

@@ -1,6 +1,6 @@
 // Writes kubeconfig files, as JSON inside YAML's syntax so that no writer is needed on the way.
 
-import type { CertificateAndKey } from "../../../plugins/kit/x509.ts";
+import type { CertificateAndKey } from "../../../plugins/kit/os/x509.ts";
 
 export interface KubeconfigFacts {
   readonly server: string;

@@ -1,7 +1,7 @@
 // A certificate with its key in one file, so that the two can never be torn apart: loaded if good, issued anew if not.
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import type { Clock } from "../../../plugins/kit/clock.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
 import {
   type AlternativeNames,
   type CertificateAndKey,
@@ -10,7 +10,7 @@ import {
   parseCertificate,
   type Subject,
   type Usage,
-} from "../../../plugins/kit/x509.ts";
+} from "../../../plugins/kit/os/x509.ts";
 import { readIfPresent, writeSoon } from "./files.ts";
 
 const day = 86_400_000;

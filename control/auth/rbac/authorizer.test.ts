@@ -1,6 +1,6 @@
 import t from "tap";
 import { MemoryInformer } from "../../../test/harness/memory-informer.ts";
-import { uninterrupted } from "../../../plugins/kit/call.ts";
+import { uninterrupted } from "../../../plugins/kit/base/call.ts";
 import { aggregatedRules } from "./aggregation.ts";
 import { describeRefusal, rbacAuthorizer } from "./authorizer.ts";
 import { bootstrapPolicy } from "./bootstrap-policy.ts";

@@ -1,6 +1,6 @@
 // Roles and bindings that every cluster starts with inside kube-system and kube-public, as Kubernetes v1.32 has them.
 
-import { clusterNetworkMap } from "../../../plugins/kit/net/cluster-network.ts";
+import { clusterNetworkMap } from "../../../plugins/kit/kube/cluster-network.ts";
 import type { PolicyRule } from "./objects.ts";
 import { eventsRule, rule } from "./rule.ts";
 

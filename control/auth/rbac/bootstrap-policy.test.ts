@@ -1,6 +1,6 @@
 import t from "tap";
-import { uninterrupted } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { uninterrupted } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { reconcileBootstrapPolicy } from "./bootstrap-policy.ts";
 import { bootstrapClusterRoleBindings } from "./bootstrap-roles.ts";
 

@@ -1,8 +1,8 @@
 // Makes the roles and bindings every cluster starts with, and tops them up at each start: what is missing is added,
 // what a user added stays, and an object whose autoupdate annotation is not "true" is left alone.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
 import type { ObjectClient } from "../object-client.ts";
 import { controllerRoles } from "./bootstrap-controllers.ts";
 import { namespacedBootstrapRoles } from "./bootstrap-namespaced.ts";

@@ -1,6 +1,6 @@
 // The cluster roles every cluster starts with, controllers' roles excepted: names and powers as Kubernetes v1.32 has them.
 
-import { daemonGroup, nodeDaemonSigner } from "../../../plugins/kit/node-daemon.ts";
+import { daemonGroup, nodeDaemonSigner } from "../../../plugins/kit/kube/node-daemon.ts";
 import type { PolicyRule } from "./objects.ts";
 import { eventsRule, everyVerb, read, rule, urlRule, write } from "./rule.ts";
 

@@ -1,14 +1,14 @@
 import t from "tap";
 import { MemoryInformer } from "../../../test/harness/memory-informer.ts";
-import type { AdmissionRequest } from "../../../plugins/kit/admission.ts";
-import { uninterrupted } from "../../../plugins/kit/call.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { AdmissionRequest } from "../../../plugins/kit/contracts/admission.ts";
+import { uninterrupted } from "../../../plugins/kit/base/call.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { bootstrapPolicy, reconcileBootstrapPolicy, toppedUp } from "./bootstrap-policy.ts";
 import { escalationGuard } from "./escalation.ts";
 import { type ClusterRole, type PolicyRule, type Role, type RoleBinding, rbacVersion } from "./objects.ts";
 import { RuleResolver } from "./resolver.ts";
 import { rule } from "./rule.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 
 const podReader = rule("get,list", "core", "pods");
 const role = (rules: PolicyRule[], name = "r"): ClusterRole => ({

@@ -1,9 +1,9 @@
 // Nobody hands out more than they hold: writes of roles and bindings are refused unless the writer already has every
 // power they grant, or the `escalate` / `bind` verb. An admission step, so that every write path meets it.
 
-import { type AdmissionPlugin, type AdmissionRequest, refuse } from "../../../plugins/kit/admission.ts";
-import type { AccessQuestion } from "../../../plugins/kit/cluster-view.ts";
-import type { Call } from "../../../plugins/kit/call.ts";
+import { type AdmissionPlugin, type AdmissionRequest, refuse } from "../../../plugins/kit/contracts/admission.ts";
+import type { AccessQuestion } from "../../../plugins/kit/kube/cluster-view.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 import { type CoverageLimits, coverageOf, describeRule } from "./covers.ts";
 import { type ClusterRole, type PolicyRule, type RoleBinding, rbacGroup } from "./objects.ts";

@@ -1,6 +1,6 @@
 // The RBAC objects as they travel, and how a rule is matched. Pure.
 
-import type { ObjectMeta } from "../../../plugins/kit/objects/types.ts";
+import type { ObjectMeta } from "../../../plugins/kit/kube/objects/types.ts";
 
 export interface PolicyRule {
   verbs: string[];

@@ -1,8 +1,8 @@
 // Which rules hold for a user in a namespace, from live views of roles and bindings. Answers are remembered until
 // any role or binding changes, so that the hot path of every request is one map look-up and a walk over few rules.
 
-import type { UserInfo } from "../../../plugins/kit/admission.ts";
-import type { Informer } from "../../../plugins/kit/informer.ts";
+import type { UserInfo } from "../../../plugins/kit/kube/user-info.ts";
+import type { Informer } from "../../../plugins/kit/kube/informer.ts";
 import type { ClusterRole, PolicyRule, Role, RoleBinding, RoleRef, Subject } from "./objects.ts";
 
 export interface RbacViews {

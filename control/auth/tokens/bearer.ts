@@ -1,7 +1,7 @@
 // Authenticates the bearer token of a request, from the Authorization header or, for browsers' WebSockets, from the
 // subprotocol that carries it.
 
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import type { Authenticator } from "../contract.ts";
 import type { TokenAuthenticator } from "./contract.ts";
 

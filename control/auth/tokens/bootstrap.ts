@@ -1,10 +1,10 @@
 // Authenticates bootstrap tokens: `id.secret` pairs kept as secrets in kube-system, by which a new node asks for its certificate.
 
 import { timingSafeEqual } from "node:crypto";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import type { ClusterView } from "../../../plugins/kit/cluster-view.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import type { Secret } from "../../../plugins/kit/objects/types.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import type { ClusterView } from "../../../plugins/kit/kube/cluster-view.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import type { Secret } from "../../../plugins/kit/kube/objects/types.ts";
 import type { TokenAuthenticator } from "./contract.ts";
 import { lookUp } from "./look-up.ts";
 

@@ -1,9 +1,9 @@
 // What the authenticators of bearer tokens have in common; one adapter makes an Authenticator of them all.
 
-import type { UserInfo } from "../../../plugins/kit/admission.ts";
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { KubeObject, ServiceAccount } from "../../../plugins/kit/objects/types.ts";
-import { type Kind, kind } from "../../../plugins/kit/plugin.ts";
+import type { UserInfo } from "../../../plugins/kit/kube/user-info.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { KubeObject, ServiceAccount } from "../../../plugins/kit/kube/objects/types.ts";
+import { type Kind, kind } from "../../../plugins/kit/base/plugin.ts";
 
 interface TokenAnswer {
   readonly user: UserInfo;

@@ -1,7 +1,7 @@
 // Finds an object in the live view first and, when the view lags behind, in the store.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { ClusterView, GroupResource } from "../../../plugins/kit/cluster-view.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { ClusterView, GroupResource } from "../../../plugins/kit/kube/cluster-view.ts";
 
 export async function lookUp<T extends object>(
   view: ClusterView,

@@ -1,7 +1,7 @@
 // Authenticates ID tokens of an OpenID Connect provider. The key set is fetched when the first such token comes.
 
 import type { JWTVerifyGetKey } from "jose";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import type { TokenAuthenticator } from "./contract.ts";
 import { parseJwt } from "./jwt.ts";
 

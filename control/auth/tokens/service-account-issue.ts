@@ -1,11 +1,11 @@
 // Issues service account tokens: answers TokenRequests (bound tokens) and makes the content of legacy token secrets.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import type { ClusterView } from "../../../plugins/kit/cluster-view.ts";
-import type { Fault } from "../../../plugins/kit/fault.ts";
-import type { ObjectMeta, Pod, ServiceAccount } from "../../../plugins/kit/objects/types.ts";
-import { badRequest, statusFault } from "../../../plugins/kit/status-fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import type { ClusterView } from "../../../plugins/kit/kube/cluster-view.ts";
+import type { Fault } from "../../../plugins/kit/base/fault.ts";
+import type { ObjectMeta, Pod, ServiceAccount } from "../../../plugins/kit/kube/objects/types.ts";
+import { badRequest, statusFault } from "../../../plugins/kit/kube/status-fault.ts";
 import { type SigningKey, signJwt } from "./jwt.ts";
 import { lookUp } from "./look-up.ts";
 import { accountUserName, claimsFor, type ObjectIdentity } from "./service-account-claims.ts";

@@ -2,12 +2,12 @@
 // the account and the object it is bound to still exist with the same UID.
 
 import { timingSafeEqual } from "node:crypto";
-import type { UserInfo } from "../../../plugins/kit/admission.ts";
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import type { ClusterView } from "../../../plugins/kit/cluster-view.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import type { ObjectMeta, Secret } from "../../../plugins/kit/objects/types.ts";
+import type { UserInfo } from "../../../plugins/kit/kube/user-info.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import type { ClusterView } from "../../../plugins/kit/kube/cluster-view.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import type { ObjectMeta, Secret } from "../../../plugins/kit/kube/objects/types.ts";
 import type { TokenAuthenticator } from "./contract.ts";
 import { isSignedBy, type ParsedJwt, parseJwt, type VerifyingKey } from "./jwt.ts";
 import { lookUp } from "./look-up.ts";

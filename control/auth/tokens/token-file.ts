@@ -1,8 +1,8 @@
 // Authenticates tokens listed in a file: lines of `token,user,uid,"group1,group2"`.
 
 import { createHash } from "node:crypto";
-import type { UserInfo } from "../../../plugins/kit/admission.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import type { UserInfo } from "../../../plugins/kit/kube/user-info.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import type { TokenAuthenticator } from "./contract.ts";
 
 /** `name` is only told in errors. Fault `invalid` names the line. */

@@ -1,5 +1,5 @@
 import t from "tap";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
 import { controllerRoom } from "../../../test/harness/controllers.ts";
 import { matchedKinds } from "./matched-kinds.ts";
 import type { ResourceRule } from "./objects.ts";

@@ -1,7 +1,7 @@
 // What expressions of a policy know of the request, the namespace and the authorizer, whatever kind is matched: the fields that
 // Kubernetes v1.32 declares.
 
-import { type CelType, dyn, bool, text, typeOf } from "../../../plugins/kit/cel/types.ts";
+import { type CelType, dyn, bool, text, typeOf } from "../../../plugins/kit/kube/cel/types.ts";
 
 /** An object of named fields. */
 export function objectType(name: string, fields: Readonly<Record<string, CelType>>): CelType {

@@ -1,6 +1,6 @@
 // Validating admission policies, as far as their types are checked, and the kinds that they speak of.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 
 export interface ResourceRule {
   apiGroups?: string[];

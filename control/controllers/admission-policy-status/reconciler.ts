@@ -1,10 +1,10 @@
 // The status of a ValidatingAdmissionPolicy: which of its expressions do not fit the kinds that it matches. A warning only; the
 // policy works as it did. Checked once for each generation.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { openCel } from "../../../plugins/kit/cel.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { apiVersionOf, resources } from "../../../plugins/kit/objects/resources.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { openCel } from "../../../plugins/kit/kube/cel.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { apiVersionOf, resources } from "../../../plugins/kit/kube/objects/resources.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { matchedKinds } from "./matched-kinds.ts";
 import type { AdmissionPolicy, ExpressionWarning, GroupVersionKind } from "./objects.ts";

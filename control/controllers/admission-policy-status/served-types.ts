@@ -1,10 +1,10 @@
 // Asks the API which kinds there are and what their schemas declare, as any client may: so custom resources and those of other
 // servers are known like the built-in ones. Remembers what it was told; made anew for each check.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { CelSchema } from "../../../plugins/kit/cel.ts";
-import type { ApiClient } from "../../../plugins/kit/client/api-client.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { CelSchema } from "../../../plugins/kit/kube/cel.ts";
+import type { ApiClient } from "../../../plugins/kit/kube/client/api-client.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
 import type { GroupVersion, GroupVersionKind } from "./objects.ts";
 
 interface ApiResource {

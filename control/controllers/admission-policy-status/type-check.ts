@@ -1,7 +1,7 @@
 // Checks the expressions of a policy against each kind that it matches, and tells what does not fit as Kubernetes v1.32 words it.
 
-import type { Cel, CelSchema, CelType } from "../../../plugins/kit/cel.ts";
-import { dyn } from "../../../plugins/kit/cel/types.ts";
+import type { Cel, CelSchema, CelType } from "../../../plugins/kit/kube/cel.ts";
+import { dyn } from "../../../plugins/kit/kube/cel/types.ts";
 import { admissionTypes, objectType } from "./admission-types.ts";
 import type { AdmissionPolicy, ExpressionWarning, GroupVersionKind } from "./objects.ts";
 

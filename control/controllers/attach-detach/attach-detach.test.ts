@@ -1,8 +1,8 @@
 // Volumes of a CSI driver through the real API; the test plays the driver's attacher and the nodes.
 
 import t from "tap";
-import { FakeClock } from "../../../plugins/kit/clock.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
+import { FakeClock } from "../../../plugins/kit/base/clock.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
 import type { Json } from "../../../test/harness/api-server.ts";
 import { type ControllerRoom, type ControllerRoomOptions, controllerRoom } from "../../../test/harness/controllers.ts";
 import { until } from "../../../test/harness/until.ts";

@@ -7,9 +7,9 @@ import type {
   PersistentVolume,
   PersistentVolumeClaim,
   Pod,
-} from "../../../plugins/kit/objects/types.ts";
-import { claimsOf } from "../../../plugins/kit/objects/volume-claims.ts";
-import { isTerminal } from "../../../plugins/kit/pod-requests.ts";
+} from "../../../plugins/kit/kube/objects/types.ts";
+import { claimsOf } from "../../../plugins/kit/kube/objects/volume-claims.ts";
+import { isTerminal } from "../../../plugins/kit/kube/pod-requests.ts";
 
 export interface VolumeAttachment {
   readonly metadata: ObjectMeta;

@@ -3,11 +3,11 @@
 //
 // Order: a volume is named in `status.volumesAttached` after it is attached, and leaves that list before it is detached.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../../../plugins/kit/objects/types.ts";
-import { claimsOf } from "../../../plugins/kit/objects/volume-claims.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../../../plugins/kit/kube/objects/types.ts";
+import { claimsOf } from "../../../plugins/kit/kube/objects/volume-claims.ts";
 import type { ControllerContext, ControllerFactory } from "../../manager/contract.ts";
 import {
   attachmentName,

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import t from "tap";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
 import { controllerRoom } from "../../../test/harness/controllers.ts";
 import { until } from "../../../test/harness/until.ts";
 

@@ -1,8 +1,8 @@
 // Bootstrap signer: the public config map "cluster-info" always carries a signature by each token that may sign.
 
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { ConfigMap, Secret } from "../../../plugins/kit/objects/types.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { ConfigMap, Secret } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 import { bootstrapTokenType } from "../../auth/tokens/bootstrap.ts";

@@ -2,7 +2,7 @@
 // that what an unknown server says is true. Pure.
 
 import { createHmac } from "node:crypto";
-import type { Secret } from "../../../plugins/kit/objects/types.ts";
+import type { Secret } from "../../../plugins/kit/kube/objects/types.ts";
 import { bootstrapTokenType } from "../../auth/tokens/bootstrap.ts";
 
 const signaturePrefix = "jws-kubeconfig-";

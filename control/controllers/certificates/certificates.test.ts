@@ -1,10 +1,10 @@
 // Signing requests that people approve or deny, and their end. How nodes get theirs is shown by test/integration/join.test.ts.
 
 import t from "tap";
-import { ApiClient } from "../../../plugins/kit/client/api-client.ts";
-import { FakeClock } from "../../../plugins/kit/clock.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import { createKeyPair, createSigningRequest, parseCertificate } from "../../../plugins/kit/x509.ts";
+import { ApiClient } from "../../../plugins/kit/kube/client/api-client.ts";
+import { FakeClock } from "../../../plugins/kit/base/clock.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import { createKeyPair, createSigningRequest, parseCertificate } from "../../../plugins/kit/os/x509.ts";
 import type { Json } from "../../../test/harness/api-server.ts";
 import { controllerRoom } from "../../../test/harness/controllers.ts";
 import { until } from "../../../test/harness/until.ts";

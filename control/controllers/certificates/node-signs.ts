@@ -1,9 +1,9 @@
 // When each node was last heard of, by this server's own clock: the clock of a node may be wrong, and while no server ran no node could
 // renew its lease. Who asks whether a name is free must not take such a node for one that is gone.
 
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Lease, Node } from "../../../plugins/kit/objects/types.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Lease, Node } from "../../../plugins/kit/kube/objects/types.ts";
 import type { Informers } from "../../manager/contract.ts";
 
 export class NodeSigns {

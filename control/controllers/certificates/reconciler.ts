@@ -1,10 +1,10 @@
 // Approves nodes' own certificate requests, signs what was approved, and takes away requests that are done or forgotten.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { type Fault, isFault, toFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Node } from "../../../plugins/kit/objects/types.ts";
-import type { CertificateAndKey } from "../../../plugins/kit/x509.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { type Fault, isFault, toFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Node } from "../../../plugins/kit/kube/objects/types.ts";
+import type { CertificateAndKey } from "../../../plugins/kit/os/x509.ts";
 import { judge, requesterOf } from "../../auth/certificates/approval.ts";
 import type { ReservedNames } from "../../auth/certificates/reserved-names.ts";
 import {

@@ -1,8 +1,8 @@
 // An aggregated cluster role always holds the rules of every role that its selectors match.
 
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import { labelSelectorOf } from "../../../plugins/kit/selector.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import { labelSelectorOf } from "../../../plugins/kit/kube/selector.ts";
 import { aggregatedRules } from "../../auth/rbac/aggregation.ts";
 import type { ClusterRole, LabelSelector } from "../../auth/rbac/objects.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
-import { FakeClock } from "../../../plugins/kit/clock.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
+import { FakeClock } from "../../../plugins/kit/base/clock.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
 import type { Json } from "../../../test/harness/api-server.ts";
 import { controllerRoom, podTemplate } from "../../../test/harness/controllers.ts";
 import { latestWithin, parseSchedule } from "./schedule.ts";

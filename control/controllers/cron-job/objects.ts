@@ -1,7 +1,7 @@
 // CronJobs as their controller reads them, and the jobs it makes.
 
-import { apiVersionOf, resources } from "../../../plugins/kit/objects/resources.ts";
-import type { KubeObject, ObjectMeta } from "../../../plugins/kit/objects/types.ts";
+import { apiVersionOf, resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject, ObjectMeta } from "../../../plugins/kit/kube/objects/types.ts";
 import { timestamp } from "../../manager/conditions.ts";
 import { controllerReference } from "../../manager/owners.ts";
 import type { Job } from "../job/objects.ts";

@@ -1,8 +1,8 @@
 // CronJob: starts a job at each moment of its schedule, at most once, as its concurrency policy allows.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault, toFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault, toFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
 import { timestamp } from "../../manager/conditions.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { controllerOf, isControlledBy, keyOf, splitKey } from "../../manager/owners.ts";

@@ -1,6 +1,6 @@
 // Cron schedules: five fields, `@hourly` and its like, `@every 90m`, with a time zone of their own. Pure.
 
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { type CronFields, parseCron } from "../../resources/batch/cron-format.ts";
 import { type WallClock, wallClock } from "./wall-clock.ts";
 

@@ -1,6 +1,6 @@
 // What the clock on the wall shows in a time zone, and when a day begins there, whatever is skipped or shown twice.
 
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 
 interface WallDate {
   readonly year: number;

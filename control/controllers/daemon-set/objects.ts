@@ -1,6 +1,6 @@
 // DaemonSets as their controller reads them.
 
-import type { ObjectMeta } from "../../../plugins/kit/objects/types.ts";
+import type { ObjectMeta } from "../../../plugins/kit/kube/objects/types.ts";
 import type { PodTemplate } from "../pods/pod-control.ts";
 
 export interface DaemonSetStatus {

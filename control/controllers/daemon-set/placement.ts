@@ -1,8 +1,8 @@
 // On which nodes a daemon belongs, on which it may stay, and its pod for one node. Pure.
 
-import { matchesNodeSelection } from "../../../plugins/kit/objects/node-affinity.ts";
-import { untoleratedTaint } from "../../../plugins/kit/objects/tolerations.ts";
-import type { KubeObject, Node, Pod, PodSpec, Toleration } from "../../../plugins/kit/objects/types.ts";
+import { matchesNodeSelection } from "../../../plugins/kit/kube/objects/node-affinity.ts";
+import { untoleratedTaint } from "../../../plugins/kit/kube/objects/tolerations.ts";
+import type { KubeObject, Node, Pod, PodSpec, Toleration } from "../../../plugins/kit/kube/objects/types.ts";
 import { podFromTemplate } from "../pods/pod-control.ts";
 import { revisionLabel } from "../revisions/revisions.ts";
 import { type DaemonSet, daemonSetType } from "./objects.ts";

@@ -1,6 +1,6 @@
 // The next step of a daemon set: pods to make on nodes, and pods to take away. Pure.
 
-import type { Node, Pod } from "../../../plugins/kit/objects/types.ts";
+import type { Node, Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import { resolve } from "../deployment/limits.ts";
 import { msUntilAvailable } from "../pods/pod-facts.ts";
 import { revisionLabel } from "../revisions/revisions.ts";

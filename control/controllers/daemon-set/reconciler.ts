@@ -1,9 +1,9 @@
 // DaemonSet: one pod on every node that fits, replaced node by node when its template changes.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Node, Pod } from "../../../plugins/kit/objects/types.ts";
-import { labelSelectorOf } from "../../../plugins/kit/selector.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Node, Pod } from "../../../plugins/kit/kube/objects/types.ts";
+import { labelSelectorOf } from "../../../plugins/kit/kube/selector.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { controllerOf, isControlledBy, keyOf, splitKey } from "../../manager/owners.ts";
 import { slowStart } from "../../manager/slow-start.ts";

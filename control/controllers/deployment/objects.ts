@@ -1,6 +1,6 @@
 // Deployments and their replica sets, as this controller reads them.
 
-import type { ObjectMeta } from "../../../plugins/kit/objects/types.ts";
+import type { ObjectMeta } from "../../../plugins/kit/kube/objects/types.ts";
 import type { PodTemplate } from "../pods/pod-control.ts";
 
 export interface DeploymentCondition {

@@ -1,16 +1,16 @@
 // Deployment: keeps one replica set per template and moves pods from the old ones to the newest as the strategy allows.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { KubeObject, Pod } from "../../../plugins/kit/objects/types.ts";
-import { labelSelectorOf } from "../../../plugins/kit/selector.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject, Pod } from "../../../plugins/kit/kube/objects/types.ts";
+import { labelSelectorOf } from "../../../plugins/kit/kube/selector.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { controllerOf, keyOf, splitKey } from "../../manager/owners.ts";
 import { claim } from "../pods/claim.ts";
 import { isNamespaceGoing } from "../pods/pod-control.ts";
 import { isActive } from "../pods/pod-facts.ts";
-import { isTerminal } from "../../../plugins/kit/pod-requests.ts";
+import { isTerminal } from "../../../plugins/kit/kube/pod-requests.ts";
 import { isRolling, revisionOf } from "./limits.ts";
 import { annotations, type Deployment, type DeploymentStatus, type ReplicaSet, replicasOf, sum } from "./objects.ts";
 import { isScaling, planRolling, planScale, type Step } from "./plan.ts";

@@ -1,9 +1,9 @@
 // The replica sets of a deployment: making the one for the current template, sizing them, and forgetting the oldest.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ControllerContext } from "../../manager/contract.ts";
 import { controllerReference, isControlledBy } from "../../manager/owners.ts";
 import { highestRevision, maxReplicas, revisionOf } from "./limits.ts";

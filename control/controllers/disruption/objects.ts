@@ -1,6 +1,6 @@
 // PodDisruptionBudgets as their controller reads them.
 
-import type { ObjectMeta } from "../../../plugins/kit/objects/types.ts";
+import type { ObjectMeta } from "../../../plugins/kit/kube/objects/types.ts";
 import type { Condition } from "../../manager/conditions.ts";
 
 export interface BudgetStatus {

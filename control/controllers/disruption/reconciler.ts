@@ -1,11 +1,11 @@
 // PodDisruptionBudget: keeps the number of allowed disruptions in step with the pods and with what their controllers want.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { type ResourceRef, resources } from "../../../plugins/kit/objects/resources.ts";
-import type { ObjectMeta, OwnerReference, Pod } from "../../../plugins/kit/objects/types.ts";
-import { isTerminal } from "../../../plugins/kit/pod-requests.ts";
-import { labelSelectorOf } from "../../../plugins/kit/selector.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { type ResourceRef, resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { ObjectMeta, OwnerReference, Pod } from "../../../plugins/kit/kube/objects/types.ts";
+import { isTerminal } from "../../../plugins/kit/kube/pod-requests.ts";
+import { labelSelectorOf } from "../../../plugins/kit/kube/selector.ts";
 import { withCondition } from "../../manager/conditions.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { controllerOf, keyOf, splitKey } from "../../manager/owners.ts";

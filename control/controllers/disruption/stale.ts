@@ -1,10 +1,10 @@
 // Takes back the mark of a disruption that never came: a pod that was to be evicted or preempted and still runs two minutes later
 // is no target any more, so that its later end is not taken for one.
 
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Pod } from "../../../plugins/kit/objects/types.ts";
-import { isTerminal } from "../../../plugins/kit/pod-requests.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Pod } from "../../../plugins/kit/kube/objects/types.ts";
+import { isTerminal } from "../../../plugins/kit/kube/pod-requests.ts";
 import { timestamp } from "../../manager/conditions.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { keyOf, splitKey } from "../../manager/owners.ts";

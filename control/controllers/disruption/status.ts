@@ -1,6 +1,6 @@
 // A disruption budget's status: how many of its pods may be taken away now. Pure.
 
-import type { Pod } from "../../../plugins/kit/objects/types.ts";
+import type { Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import { withCondition } from "../../manager/conditions.ts";
 import { resolve } from "../deployment/limits.ts";
 import { isActive, isReady } from "../pods/pod-facts.ts";

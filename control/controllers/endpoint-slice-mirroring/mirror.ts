@@ -1,6 +1,6 @@
 // What the slices of hand-written Endpoints should hold, by address family. Pure.
 
-import type { Endpoints } from "../../../plugins/kit/objects/types.ts";
+import type { Endpoints } from "../../../plugins/kit/kube/objects/types.ts";
 import {
   type AddressType,
   type Endpoint,

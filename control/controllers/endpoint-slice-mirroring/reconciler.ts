@@ -1,9 +1,9 @@
 // Mirrors hand-written Endpoints of services without a selector into slices, so that whoever reads only slices sees them too.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Endpoints, Service } from "../../../plugins/kit/objects/types.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Endpoints, Service } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { controllerReference, keyOf, splitKey } from "../../manager/owners.ts";
 import { deepEqual } from "../../machinery/equal.ts";

@@ -1,8 +1,8 @@
 // Which addresses stand behind a service, and on which ports: a pure function of the service and its pods.
 
 import { createHash } from "node:crypto";
-import type { Node, Pod, Service } from "../../../plugins/kit/objects/types.ts";
-import { isTerminal } from "../../../plugins/kit/pod-requests.ts";
+import type { Node, Pod, Service } from "../../../plugins/kit/kube/objects/types.ts";
+import { isTerminal } from "../../../plugins/kit/kube/pod-requests.ts";
 import { isReady } from "../pods/pod-facts.ts";
 
 export interface Endpoint {

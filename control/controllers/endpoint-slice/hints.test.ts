@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Node, Service } from "../../../plugins/kit/objects/types.ts";
+import type { Node, Service } from "../../../plugins/kit/kube/objects/types.ts";
 import type { Endpoint } from "./desired.ts";
 import { hintsFor } from "./hints.ts";
 

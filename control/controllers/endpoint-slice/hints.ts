@@ -2,8 +2,8 @@
 // `service.kubernetes.io/topology-mode: Auto` (endpoints shared out over the zones by the CPU of their nodes, so that no endpoint
 // gets more than a fifth too much).
 
-import type { Node, Service } from "../../../plugins/kit/objects/types.ts";
-import { quantityMilli, parseQuantity } from "../../../plugins/kit/quantity.ts";
+import type { Node, Service } from "../../../plugins/kit/kube/objects/types.ts";
+import { quantityMilli, parseQuantity } from "../../../plugins/kit/kube/quantity.ts";
 import type { Endpoint } from "./desired.ts";
 
 const zoneLabel = "topology.kubernetes.io/zone";

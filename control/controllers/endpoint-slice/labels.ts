@@ -1,6 +1,6 @@
 // The labels of a service's slices: those of the service, and the reserved ones that tell whose they are. Pure.
 
-import type { Service } from "../../../plugins/kit/objects/types.ts";
+import type { Service } from "../../../plugins/kit/kube/objects/types.ts";
 import type { EndpointSlice } from "./slices.ts";
 
 const serviceNameLabel = "kubernetes.io/service-name";

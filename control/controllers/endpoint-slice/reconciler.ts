@@ -1,10 +1,10 @@
 // EndpointSlice: keeps the slices of every service with a selector in step with its pods.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { KubeObject, Node, Pod, Service } from "../../../plugins/kit/objects/types.ts";
-import { labelSelectorOf } from "../../../plugins/kit/selector.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject, Node, Pod, Service } from "../../../plugins/kit/kube/objects/types.ts";
+import { labelSelectorOf } from "../../../plugins/kit/kube/selector.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { controllerReference, isControlledBy, keyOf, splitKey } from "../../manager/owners.ts";
 import { deepEqual } from "../../machinery/equal.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Pod, Service } from "../../../plugins/kit/objects/types.ts";
+import type { Pod, Service } from "../../../plugins/kit/kube/objects/types.ts";
 import { desiredGroups, type Endpoint, portsKey } from "./desired.ts";
 import { type EndpointSlice, planSlices } from "./slices.ts";
 

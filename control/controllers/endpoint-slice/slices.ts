@@ -1,7 +1,7 @@
 // From wanted endpoints and the slices that exist to the fewest writes: endpoints stay in their slice, new ones fill slices with
 // room, no slice holds more than a hundred, and what is not needed any more is used again before another is made. Pure.
 
-import type { ObjectMeta } from "../../../plugins/kit/objects/types.ts";
+import type { ObjectMeta } from "../../../plugins/kit/kube/objects/types.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 import { type Endpoint, type EndpointGroup, type EndpointPort, portsKey } from "./desired.ts";
 

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Pod, Service } from "../../../plugins/kit/objects/types.ts";
+import type { Pod, Service } from "../../../plugins/kit/kube/objects/types.ts";
 import { TriggerTimes, withTrigger } from "./trigger-times.ts";
 
 const at = (minute: number) => `2026-01-01T00:0${minute}:00Z`;

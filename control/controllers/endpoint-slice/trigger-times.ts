@@ -1,6 +1,6 @@
 // When what changes a service's endpoints came about: whoever programs a network from them measures from then how long it took.
 
-import type { Pod, Service } from "../../../plugins/kit/objects/types.ts";
+import type { Pod, Service } from "../../../plugins/kit/kube/objects/types.ts";
 import { keyOf } from "../../manager/owners.ts";
 
 const triggerAnnotation = "endpoints.kubernetes.io/last-change-trigger-time";

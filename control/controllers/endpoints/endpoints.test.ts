@@ -1,5 +1,5 @@
 import t from "tap";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
 import { controllerRoom, podTemplate } from "../../../test/harness/controllers.ts";
 import type { Endpoint } from "../endpoint-slice/desired.ts";
 import { subsetsOf } from "./subsets.ts";

@@ -1,9 +1,9 @@
 // Endpoints, the older form of endpoint slices: one object for each service with a selector.
 
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Endpoints, KubeObject, Node, Pod, Service } from "../../../plugins/kit/objects/types.ts";
-import { labelSelectorOf } from "../../../plugins/kit/selector.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Endpoints, KubeObject, Node, Pod, Service } from "../../../plugins/kit/kube/objects/types.ts";
+import { labelSelectorOf } from "../../../plugins/kit/kube/selector.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { keyOf, splitKey } from "../../manager/owners.ts";
 import { deepEqual } from "../../machinery/equal.ts";

@@ -1,7 +1,7 @@
 // Who owns whom: every object with its owners, and for every owner its dependents. Fed by informers; holds metadata only.
 
-import type { ResourceRef } from "../../../plugins/kit/objects/resources.ts";
-import type { ObjectMeta, OwnerReference } from "../../../plugins/kit/objects/types.ts";
+import type { ResourceRef } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { ObjectMeta, OwnerReference } from "../../../plugins/kit/kube/objects/types.ts";
 
 export interface GraphNode {
   readonly uid: string;

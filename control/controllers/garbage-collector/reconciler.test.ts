@@ -1,5 +1,5 @@
 import t from "tap";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
 import type { Json } from "../../../test/harness/api-server.ts";
 import { controllerRoom, type ControllerRoom, podTemplate } from "../../../test/harness/controllers.ts";
 

@@ -1,10 +1,10 @@
 // Garbage collector: deletes what has lost all its owners, and sees deletions through that wait for dependents or leave them behind.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { type ResourceRef, resources } from "../../../plugins/kit/objects/resources.ts";
-import type { ObjectMeta } from "../../../plugins/kit/objects/types.ts";
-import { WorkQueue } from "../../../plugins/kit/queue.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { type ResourceRef, resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { ObjectMeta } from "../../../plugins/kit/kube/objects/types.ts";
+import { WorkQueue } from "../../../plugins/kit/base/queue.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { builtInResources, onCustomResource } from "../stored-resources.ts";
 import { type GraphNode, OwnerGraph } from "./graph.ts";

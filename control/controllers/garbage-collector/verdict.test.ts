@@ -1,6 +1,6 @@
 import t from "tap";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { ObjectMeta } from "../../../plugins/kit/objects/types.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { ObjectMeta } from "../../../plugins/kit/kube/objects/types.ts";
 import { OwnerGraph } from "./graph.ts";
 import { judge } from "./verdict.ts";
 

@@ -1,6 +1,6 @@
 // What should become of an object, judged by its owners and its own wishes. Pure.
 
-import type { OwnerReference } from "../../../plugins/kit/objects/types.ts";
+import type { OwnerReference } from "../../../plugins/kit/kube/objects/types.ts";
 import type { GraphNode, OwnerGraph } from "./graph.ts";
 
 export type Verdict =

@@ -1,10 +1,10 @@
 // Metrics of pods, objects and the world outside, through the real API; the test plays the adapters that serve them.
 
 import t from "tap";
-import { FakeClock } from "../../../plugins/kit/clock.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import { serve } from "../../../plugins/kit/platform/http-server.ts";
-import { createCertificate } from "../../../plugins/kit/x509.ts";
+import { FakeClock } from "../../../plugins/kit/base/clock.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import { serve } from "../../../plugins/kit/os/platform/http-server.ts";
+import { createCertificate } from "../../../plugins/kit/os/x509.ts";
 import type { Json } from "../../../test/harness/api-server.ts";
 import { testPki } from "../../../test/harness/certificates.ts";
 import { type ControllerRoom, controllerRoom, podTemplate } from "../../../test/harness/controllers.ts";

@@ -1,11 +1,11 @@
 // Reads metrics of pods, objects and the world outside from the adapters that serve custom.metrics.k8s.io and
 // external.metrics.k8s.io; the cluster itself has neither. Amounts are in thousandths.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { ApiClient } from "../../../plugins/kit/client/api-client.ts";
-import { Fault, isFault } from "../../../plugins/kit/fault.ts";
-import type { ResourceRef } from "../../../plugins/kit/objects/resources.ts";
-import { parseQuantity, quantityMilli } from "../../../plugins/kit/quantity.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../../plugins/kit/kube/client/api-client.ts";
+import { Fault, isFault } from "../../../plugins/kit/base/fault.ts";
+import type { ResourceRef } from "../../../plugins/kit/kube/objects/resources.ts";
+import { parseQuantity, quantityMilli } from "../../../plugins/kit/kube/quantity.ts";
 import type { MetricIdentifier } from "../../resources/autoscaling/metric.ts";
 import { isEmptySelector, selectorText } from "../../resources/label-selector.ts";
 

@@ -1,11 +1,11 @@
 // Measures one metric of an autoscaler, of whatever type: reads it, and says how many replicas it asks for and how it is shown.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { ApiClient } from "../../../plugins/kit/client/api-client.ts";
-import { Fault, toFault } from "../../../plugins/kit/fault.ts";
-import { type ResourceRef, resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Pod } from "../../../plugins/kit/objects/types.ts";
-import { formatQuantity, parseQuantity, quantityMilli } from "../../../plugins/kit/quantity.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../../plugins/kit/kube/client/api-client.ts";
+import { Fault, toFault } from "../../../plugins/kit/base/fault.ts";
+import { type ResourceRef, resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Pod } from "../../../plugins/kit/kube/objects/types.ts";
+import { formatQuantity, parseQuantity, quantityMilli } from "../../../plugins/kit/kube/quantity.ts";
 import type { Metric, MetricTarget } from "../../resources/autoscaling/metric.ts";
 import { selectorText } from "../../resources/label-selector.ts";
 import { isReady } from "../pods/pod-facts.ts";

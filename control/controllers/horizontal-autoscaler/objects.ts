@@ -1,6 +1,6 @@
 // HorizontalPodAutoscalers, scales and pod metrics as the controller reads them.
 
-import type { ObjectMeta } from "../../../plugins/kit/objects/types.ts";
+import type { ObjectMeta } from "../../../plugins/kit/kube/objects/types.ts";
 import type { Condition } from "../../manager/conditions.ts";
 import type { Metric } from "../../resources/autoscaling/metric.ts";
 

@@ -1,10 +1,10 @@
 // How many replicas one resource metric asks for, as upstream counts pods that are not ready or tell nothing. Pure; amounts are in
 // thousandths.
 
-import { Fault } from "../../../plugins/kit/fault.ts";
-import type { Container, Pod } from "../../../plugins/kit/objects/types.ts";
-import { isRestartableInit } from "../../../plugins/kit/pod-quantities.ts";
-import { parseQuantity, quantityMilli } from "../../../plugins/kit/quantity.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import type { Container, Pod } from "../../../plugins/kit/kube/objects/types.ts";
+import { isRestartableInit } from "../../../plugins/kit/kube/pod-quantities.ts";
+import { parseQuantity, quantityMilli } from "../../../plugins/kit/kube/quantity.ts";
 import { readyCondition } from "../pods/pod-facts.ts";
 import type { PodMetrics } from "./objects.ts";
 

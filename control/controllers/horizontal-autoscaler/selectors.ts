@@ -1,7 +1,7 @@
 // Which autoscaler sizes which pods: two for the same pods would pull them to and fro, and one without a selector would take all for its own.
 
-import type { Pod } from "../../../plugins/kit/objects/types.ts";
-import { type LabelSelectorMatcher, parseLabelSelector } from "../../../plugins/kit/selector.ts";
+import type { Pod } from "../../../plugins/kit/kube/objects/types.ts";
+import { type LabelSelectorMatcher, parseLabelSelector } from "../../../plugins/kit/kube/selector.ts";
 import { splitKey } from "../../manager/owners.ts";
 import { MetricFailure } from "./meter.ts";
 

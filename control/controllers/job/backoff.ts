@@ -1,7 +1,7 @@
 // How long to wait before a failed pod is replaced: 10 s, doubled with each failure in a row, at most 10 minutes. Pure: read
 // from the pods themselves, so that a restart forgets nothing.
 
-import type { Pod } from "../../../plugins/kit/objects/types.ts";
+import type { Pod } from "../../../plugins/kit/kube/objects/types.ts";
 
 const baseMs = 10_000;
 const maxMs = 10 * 60_000;

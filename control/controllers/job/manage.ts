@@ -1,6 +1,6 @@
 // How many pods a job wants now, which ones are too many, and which to make, with how long to wait for what must wait. Pure.
 
-import type { Pod } from "../../../plugins/kit/objects/types.ts";
+import type { Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import { deletionOrder } from "../pods/deletion-order.ts";
 import { finishedAt, msToWait, recentFailures } from "./backoff.ts";
 import { nextIndexes, parseIndexes } from "./indexes.ts";

@@ -1,6 +1,6 @@
 // Jobs as their controller reads them, and the names by which they mark their pods.
 
-import type { ObjectMeta, Pod } from "../../../plugins/kit/objects/types.ts";
+import type { ObjectMeta, Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import type { Condition } from "../../manager/conditions.ts";
 import type { PodTemplate } from "../pods/pod-control.ts";
 

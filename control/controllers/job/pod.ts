@@ -1,6 +1,6 @@
 // The pods of a job: tracked by a finalizer, and in an indexed job named and told by their index.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { podFromTemplate } from "../pods/pod-control.ts";
 import { indexFailuresName, indexIgnoredName, indexName, type Job, jobType, trackingFinalizer } from "./objects.ts";
 

@@ -1,6 +1,6 @@
 // What a job's pod failure policy makes of a failed pod, and its success policy of the indexes that are done. Pure.
 
-import type { Pod } from "../../../plugins/kit/objects/types.ts";
+import type { Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import { parseIndexes } from "./indexes.ts";
 import type { FailureRule, Job } from "./objects.ts";
 

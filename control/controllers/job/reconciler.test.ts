@@ -1,7 +1,7 @@
 import t from "tap";
-import { FakeClock } from "../../../plugins/kit/clock.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Pod } from "../../../plugins/kit/objects/types.ts";
+import { FakeClock } from "../../../plugins/kit/base/clock.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import type { Json } from "../../../test/harness/api-server.ts";
 import { controllerRoom, podTemplate } from "../../../test/harness/controllers.ts";
 import type { Outcome } from "../../../test/harness/simulated-kubelet.ts";

@@ -1,10 +1,10 @@
 // Job: runs pods until enough of them succeeded, or too many failed, and counts each exactly once.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Pod } from "../../../plugins/kit/objects/types.ts";
-import { labelSelectorOf } from "../../../plugins/kit/selector.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Pod } from "../../../plugins/kit/kube/objects/types.ts";
+import { labelSelectorOf } from "../../../plugins/kit/kube/selector.ts";
 import { isTrue, timestamp, withCondition } from "../../manager/conditions.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { controllerOf, keyOf, splitKey } from "../../manager/owners.ts";

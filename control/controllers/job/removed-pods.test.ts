@@ -1,8 +1,8 @@
 // Pods that the controller removes itself are never counted, and no pod is left behind with the tracking finalizer.
 
 import t from "tap";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Pod } from "../../../plugins/kit/objects/types.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import type { Json } from "../../../test/harness/api-server.ts";
 import { controllerRoom, podTemplate } from "../../../test/harness/controllers.ts";
 import { until } from "../../../test/harness/until.ts";

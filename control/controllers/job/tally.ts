@@ -1,8 +1,8 @@
 // Counts a job's pods without losing or doubling any: a finished pod's uid goes into the status before its finalizer goes, and
 // into the numbers after. Pure; `trackingStep` gives the next status and whose finalizers may go.
 
-import type { Pod } from "../../../plugins/kit/objects/types.ts";
-import { isTerminal } from "../../../plugins/kit/pod-requests.ts";
+import type { Pod } from "../../../plugins/kit/kube/objects/types.ts";
+import { isTerminal } from "../../../plugins/kit/kube/pod-requests.ts";
 import { formatIndexes, parseIndexes } from "./indexes.ts";
 import {
   conditionOf,

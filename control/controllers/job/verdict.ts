@@ -1,6 +1,6 @@
 // Whether a job is decided, and why: deadline, limits, policies or completions reached. Pure.
 
-import type { Pod } from "../../../plugins/kit/objects/types.ts";
+import type { Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import { parseIndexes } from "./indexes.ts";
 import { isIndexed, type Job, type JobStatus } from "./objects.ts";
 import { matchFailure, matchSuccess } from "./policy.ts";

@@ -1,8 +1,8 @@
 // Leases of nodes that are gone, and of API servers that stopped renewing theirs, go an hour after their end.
 
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Lease, Node } from "../../../plugins/kit/objects/types.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Lease, Node } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { keyOf, splitKey } from "../../manager/owners.ts";
 

@@ -1,6 +1,6 @@
 import t from "tap";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Namespace } from "../../../plugins/kit/objects/types.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Namespace } from "../../../plugins/kit/kube/objects/types.ts";
 import type { Json } from "../../../test/harness/api-server.ts";
 import { controllerRoom, podTemplate } from "../../../test/harness/controllers.ts";
 import { until } from "../../../test/harness/until.ts";

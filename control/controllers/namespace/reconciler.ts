@@ -1,9 +1,9 @@
 // Namespace: empties a namespace that is being deleted, in an order in which nothing is made anew, and lets it go when it is empty.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault, toFault } from "../../../plugins/kit/fault.ts";
-import { type ResourceRef, resources } from "../../../plugins/kit/objects/resources.ts";
-import type { KubeList, KubeObject, Namespace } from "../../../plugins/kit/objects/types.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault, toFault } from "../../../plugins/kit/base/fault.ts";
+import { type ResourceRef, resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { KubeList, KubeObject, Namespace } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { builtInResources, onCustomResource } from "../stored-resources.ts";
 

@@ -1,7 +1,7 @@
 // Blocks of equal size cut from one range of addresses (IPv4 or IPv6), each given out at most once.
 
 import ipaddr from "ipaddr.js";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 
 export class CidrPool {
   readonly #base: bigint;

@@ -1,8 +1,8 @@
 // Gives every node its block of pod addresses (`spec.podCIDR`). What nodes hold already is read back from them, so nothing is
 // given twice, also after a restart.
 
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Node } from "../../../plugins/kit/objects/types.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Node } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { CidrPool } from "./cidr-pool.ts";
 

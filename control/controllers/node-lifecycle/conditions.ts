@@ -1,6 +1,6 @@
 // What becomes of a silent node's conditions, and which NoExecute taint its readiness asks for. Pure.
 
-import type { Node, NodeCondition, Taint } from "../../../plugins/kit/objects/types.ts";
+import type { Node, NodeCondition, Taint } from "../../../plugins/kit/kube/objects/types.ts";
 import { timestamp } from "../../manager/conditions.ts";
 import { readiness } from "./zones.ts";
 

@@ -1,10 +1,10 @@
 // Node lifecycle: a node whose heartbeat stops is marked unknown, its pods no longer serve, and, as fast as its zone allows, it
 // gets the taint by which its pods are moved away.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Lease, Node, Pod } from "../../../plugins/kit/objects/types.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Lease, Node, Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import { timestamp } from "../../manager/conditions.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { writeStatus } from "../../manager/write-status.ts";

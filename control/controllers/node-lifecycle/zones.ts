@@ -1,6 +1,6 @@
 // How badly a zone is hit, and how fast its nodes may lose their pods: an outage of the network must not empty a cluster. Pure.
 
-import type { Node } from "../../../plugins/kit/objects/types.ts";
+import type { Node } from "../../../plugins/kit/kube/objects/types.ts";
 
 export type ZoneState = "normal" | "partial" | "full";
 

@@ -1,7 +1,7 @@
 // Which addresses a LoadBalancer Service shows: those of the nodes that are ready. Pure.
 
-import { nodeAddresses, nodeLoadBalancerClass } from "../../../plugins/kit/node-load-balancer.ts";
-import type { EndpointSlice, Node, Service } from "../../../plugins/kit/objects/types.ts";
+import { nodeAddresses, nodeLoadBalancerClass } from "../../../plugins/kit/kube/node-load-balancer.ts";
+import type { EndpointSlice, Node, Service } from "../../../plugins/kit/kube/objects/types.ts";
 
 /** True when no node can have this address: published, it would attract the traffic of others. */
 export type IsForeign = (address: string) => boolean;

@@ -1,6 +1,6 @@
 import t from "tap";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { EndpointSlice, Node, Service } from "../../../plugins/kit/objects/types.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { EndpointSlice, Node, Service } from "../../../plugins/kit/kube/objects/types.ts";
 import { controllerRoom } from "../../../test/harness/controllers.ts";
 import { isSameIngress, wantedIngress } from "./ingress.ts";
 

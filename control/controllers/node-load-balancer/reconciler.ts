@@ -1,9 +1,9 @@
 // Publishes the addresses of nodes as the ingress of LoadBalancer Services. Nodes have no part in it: whoever writes the status of a
 // Service decides which addresses all nodes accept its traffic for.
 
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { EndpointSlice, Node, Service } from "../../../plugins/kit/objects/types.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { EndpointSlice, Node, Service } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { keyOf, splitKey } from "../../manager/owners.ts";
 import { ingressFacts, type IsForeign, isLocalBalancer, isSameIngress, serviceOf, wantedIngress } from "./ingress.ts";

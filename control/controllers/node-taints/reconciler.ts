@@ -1,7 +1,7 @@
 // Keeps new pods away from nodes whose conditions say so, by taints.
 
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Node } from "../../../plugins/kit/objects/types.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Node } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { taintsByCondition } from "./taints.ts";
 

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Node } from "../../../plugins/kit/objects/types.ts";
+import type { Node } from "../../../plugins/kit/kube/objects/types.ts";
 import { taintsByCondition } from "./taints.ts";
 
 const node = (conditions: Record<string, string>, spec: object = {}): Node =>

@@ -1,6 +1,6 @@
 // Which NoSchedule taints a node's conditions and cordon ask for, and what its taints become. Pure.
 
-import type { Node, Taint } from "../../../plugins/kit/objects/types.ts";
+import type { Node, Taint } from "../../../plugins/kit/kube/objects/types.ts";
 
 interface Rule {
   readonly key: string;

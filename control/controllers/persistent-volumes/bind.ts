@@ -1,11 +1,11 @@
 // The four writes that bind a claim and a volume to each other. Each is skipped when it is done, so that a binding that was
 // interrupted anywhere is completed by the next try.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { ApiClient } from "../../../plugins/kit/client/api-client.ts";
-import { apiVersionOf, type ResourceRef, resources } from "../../../plugins/kit/objects/resources.ts";
-import type { PersistentVolume, PersistentVolumeClaim } from "../../../plugins/kit/objects/types.ts";
-import { volumeAnnotations as annotations } from "../../../plugins/kit/objects/volume-claims.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../../plugins/kit/kube/client/api-client.ts";
+import { apiVersionOf, type ResourceRef, resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { PersistentVolume, PersistentVolumeClaim } from "../../../plugins/kit/kube/objects/types.ts";
+import { volumeAnnotations as annotations } from "../../../plugins/kit/kube/objects/volume-claims.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 
 type Phased = PersistentVolume | PersistentVolumeClaim;

@@ -1,9 +1,9 @@
 // The volume binder: finds a volume for each claim, keeps the phases of both true, and says what becomes of a volume whose
 // claim is gone.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../../plugins/kit/objects/types.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import {
   volumeAnnotations as annotations,
   bestVolume,
@@ -13,7 +13,7 @@ import {
   mismatch,
   noProvisioner,
   type StorageClass,
-} from "../../../plugins/kit/objects/volume-claims.ts";
+} from "../../../plugins/kit/kube/objects/volume-claims.ts";
 import type { ControllerContext, ControllerFactory } from "../../manager/contract.ts";
 import { keyOf, splitKey } from "../../manager/owners.ts";
 import { annotated, bind, typed, writePhase } from "./bind.ts";

@@ -1,8 +1,8 @@
 // Generic ephemeral volumes: each becomes a claim that belongs to its pod and goes with it.
 
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { PersistentVolumeClaim, Pod } from "../../../plugins/kit/objects/types.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { PersistentVolumeClaim, Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { controllerReference, isControlledBy, keyOf, splitKey } from "../../manager/owners.ts";
 

@@ -1,9 +1,9 @@
 // Volume expansion: which claims ask for more than their volumes hold, and a word on those that somebody else has to enlarge.
 
-import { isLocalPath } from "../../../plugins/kit/objects/local-path.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { PersistentVolume, PersistentVolumeClaim } from "../../../plugins/kit/objects/types.ts";
-import { compareQuantity, parseQuantity } from "../../../plugins/kit/quantity.ts";
+import { isLocalPath } from "../../../plugins/kit/kube/objects/local-path.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { PersistentVolume, PersistentVolumeClaim } from "../../../plugins/kit/kube/objects/types.ts";
+import { compareQuantity, parseQuantity } from "../../../plugins/kit/kube/quantity.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { keyOf, splitKey } from "../../manager/owners.ts";
 

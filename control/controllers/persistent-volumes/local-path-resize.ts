@@ -1,11 +1,11 @@
 // Enlarges local-path volumes: the volume's object first, then the node is asked to let the directory grow, and when it has, the
 // claim is told.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isLocalPath, resizeOf } from "../../../plugins/kit/objects/local-path.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Node, PersistentVolume, PersistentVolumeClaim } from "../../../plugins/kit/objects/types.ts";
-import { parseQuantity, quantityValue } from "../../../plugins/kit/quantity.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isLocalPath, resizeOf } from "../../../plugins/kit/kube/objects/local-path.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Node, PersistentVolume, PersistentVolumeClaim } from "../../../plugins/kit/kube/objects/types.ts";
+import { parseQuantity, quantityValue } from "../../../plugins/kit/kube/quantity.ts";
 import { withCondition } from "../../manager/conditions.ts";
 import type { ControllerContext, ControllerFactory } from "../../manager/contract.ts";
 import { keyOf, splitKey } from "../../manager/owners.ts";

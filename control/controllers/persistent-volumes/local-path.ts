@@ -1,22 +1,22 @@
 // The local-path provisioner: a directory on the node that the scheduler chose, as a hostPath volume that only that node
 // reaches. When the claim is gone the node is asked to remove the directory, and the volume's object goes after it.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
 import {
   isLocalPath,
   localPathProvisioner,
   localPathRoot,
   localPathVolume,
   removalOf,
-} from "../../../plugins/kit/objects/local-path.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Node, PersistentVolume, PersistentVolumeClaim } from "../../../plugins/kit/objects/types.ts";
+} from "../../../plugins/kit/kube/objects/local-path.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Node, PersistentVolume, PersistentVolumeClaim } from "../../../plugins/kit/kube/objects/types.ts";
 import {
   volumeAnnotations as annotations,
   classOf,
   type StorageClass,
-} from "../../../plugins/kit/objects/volume-claims.ts";
+} from "../../../plugins/kit/kube/objects/volume-claims.ts";
 import type { ControllerContext, ControllerFactory } from "../../manager/contract.ts";
 import { keyOf, splitKey } from "../../manager/owners.ts";
 import { annotated, typed } from "./bind.ts";

@@ -1,9 +1,9 @@
 // Protection: a claim that a pod uses and a volume that a claim has stay until nobody needs them.
 
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../../plugins/kit/objects/types.ts";
-import { claimsOf } from "../../../plugins/kit/objects/volume-claims.ts";
-import { isTerminal } from "../../../plugins/kit/pod-requests.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../../plugins/kit/kube/objects/types.ts";
+import { claimsOf } from "../../../plugins/kit/kube/objects/volume-claims.ts";
+import { isTerminal } from "../../../plugins/kit/kube/pod-requests.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { keyOf, splitKey } from "../../manager/owners.ts";
 import { typed } from "./bind.ts";

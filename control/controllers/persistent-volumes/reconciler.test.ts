@@ -1,8 +1,8 @@
 // Claims and volumes through the real API: bound, released, protected, provisioned and removed.
 
 import t from "tap";
-import { removalOf, resizeOf } from "../../../plugins/kit/objects/local-path.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
+import { removalOf, resizeOf } from "../../../plugins/kit/kube/objects/local-path.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
 import { type ControllerRoom, controllerRoom } from "../../../test/harness/controllers.ts";
 import { until } from "../../../test/harness/until.ts";
 

@@ -1,9 +1,9 @@
 // Recycle, the old reclaim policy: a pod empties a hostPath or NFS volume whose claim is gone, and the volume is free again.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { PersistentVolume, Pod } from "../../../plugins/kit/objects/types.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { PersistentVolume, Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ControllerContext } from "../../manager/contract.ts";
 
 const namespace = "default";

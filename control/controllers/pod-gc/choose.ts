@@ -1,7 +1,7 @@
 // Which pods nobody will ever clean up, and why. Pure.
 
-import type { Node, Pod } from "../../../plugins/kit/objects/types.ts";
-import { isTerminal } from "../../../plugins/kit/pod-requests.ts";
+import type { Node, Pod } from "../../../plugins/kit/kube/objects/types.ts";
+import { isTerminal } from "../../../plugins/kit/kube/pod-requests.ts";
 
 const outOfService = "node.kubernetes.io/out-of-service";
 

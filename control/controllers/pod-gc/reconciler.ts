@@ -1,9 +1,9 @@
 // Pod garbage: pods that are done beyond a number, on nodes that are gone, or deleted before they had a node.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Node, Pod } from "../../../plugins/kit/objects/types.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Node, Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { disrupt } from "../pods/disrupt.ts";
 import { beyond, orphaned, outOfServiceGoing, unscheduledGoing } from "./choose.ts";

@@ -1,12 +1,12 @@
 // Which objects are a controller's own: those it controls and whose labels match. Orphans that match are adopted; its own that no
 // longer match are released.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { ApiClient } from "../../../plugins/kit/client/api-client.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import type { LabelSelectorMatcher } from "../../../plugins/kit/selector.ts";
-import type { ResourceRef } from "../../../plugins/kit/objects/resources.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../../plugins/kit/kube/client/api-client.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import type { LabelSelectorMatcher } from "../../../plugins/kit/kube/selector.ts";
+import type { ResourceRef } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { controllerOf, controllerReference } from "../../manager/owners.ts";
 
 type Claimed = Pick<KubeObject, "metadata">;

@@ -1,6 +1,6 @@
 // Which pods go first when there are too many: those that serve least, then those whose loss changes least. As upstream ranks them.
 
-import type { Pod } from "../../../plugins/kit/objects/types.ts";
+import type { Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import { isReady, readyCondition, restartsOf } from "./pod-facts.ts";
 
 const phaseRank: Record<string, number> = { Pending: 0, Unknown: 1, Running: 2 };

@@ -1,9 +1,9 @@
 // Creating and deleting pods on behalf of a controller, with the events that upstream words.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { type Fault, isFault, toFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { KubeObject, ObjectMeta, Pod, PodSpec } from "../../../plugins/kit/objects/types.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { type Fault, isFault, toFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject, ObjectMeta, Pod, PodSpec } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ControllerContext } from "../../manager/contract.ts";
 import { controllerReference } from "../../manager/owners.ts";
 

@@ -1,7 +1,7 @@
 // What controllers ask of a pod: is it still counted, is it ready, since when, and could it be called available.
 
-import type { Pod } from "../../../plugins/kit/objects/types.ts";
-import { isTerminal } from "../../../plugins/kit/pod-requests.ts";
+import type { Pod } from "../../../plugins/kit/kube/objects/types.ts";
+import { isTerminal } from "../../../plugins/kit/kube/pod-requests.ts";
 
 /** Neither done nor on its way out. */
 export function isActive(pod: Pod): boolean {

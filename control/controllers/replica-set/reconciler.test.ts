@@ -1,5 +1,5 @@
 import t from "tap";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
 import { controllerRoom, podTemplate } from "../../../test/harness/controllers.ts";
 
 const set = (name: string, replicas: number, labels = { app: name }) => ({

@@ -1,11 +1,11 @@
 // ReplicaSet and ReplicationController: as many pods of one template as declared, no more and no fewer. They differ only in how
 // the object spells its selector and whether `fullyLabeledReplicas` wants a template.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault, toFault } from "../../../plugins/kit/fault.ts";
-import { type ResourceRef, resources } from "../../../plugins/kit/objects/resources.ts";
-import type { KubeObject, ObjectMeta, Pod } from "../../../plugins/kit/objects/types.ts";
-import { type LabelSelectorMatcher, labelSelectorOf } from "../../../plugins/kit/selector.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault, toFault } from "../../../plugins/kit/base/fault.ts";
+import { type ResourceRef, resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject, ObjectMeta, Pod } from "../../../plugins/kit/kube/objects/types.ts";
+import { type LabelSelectorMatcher, labelSelectorOf } from "../../../plugins/kit/kube/selector.ts";
 import type { ControllerContext, ControllerFactory, Reconciler } from "../../manager/contract.ts";
 import { controllerOf, keyOf, splitKey } from "../../manager/owners.ts";
 import { slowStart } from "../../manager/slow-start.ts";

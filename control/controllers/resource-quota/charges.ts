@@ -9,7 +9,7 @@ import {
   type Quantity,
   subtractQuantity,
   zeroQuantity,
-} from "../../../plugins/kit/quantity.ts";
+} from "../../../plugins/kit/kube/quantity.ts";
 
 type Amounts = Readonly<Record<string, string>>;
 

@@ -1,10 +1,10 @@
 // When a quota is looked at again, and what its status then says.
 
 import t from "tap";
-import { uninterrupted } from "../../../plugins/kit/call.ts";
-import { FakeClock } from "../../../plugins/kit/clock.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import { uninterrupted } from "../../../plugins/kit/base/call.ts";
+import { FakeClock } from "../../../plugins/kit/base/clock.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { controllerRoom, podTemplate } from "../../../test/harness/controllers.ts";
 import { MemoryInformer } from "../../../test/harness/memory-informer.ts";
 import type { ControllerContext } from "../../manager/contract.ts";

@@ -1,10 +1,10 @@
 // Keeps a quota's status true to what its namespace really uses: after the quota changed, after objects went, and now and
 // then. Admission raises the amounts when objects are made; this is how they come down again.
 
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { type ResourceRef, resources } from "../../../plugins/kit/objects/resources.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
-import { compareQuantity, parseQuantity } from "../../../plugins/kit/quantity.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { type ResourceRef, resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
+import { compareQuantity, parseQuantity } from "../../../plugins/kit/kube/quantity.ts";
 import type { ResourceQuota } from "../../../plugins/kit/quota/scopes.ts";
 import { chargedUntil } from "../../../plugins/kit/quota/usage.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";

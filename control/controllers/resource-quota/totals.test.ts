@@ -1,6 +1,6 @@
 import t from "tap";
-import type { GroupResource } from "../../../plugins/kit/cluster-view.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { GroupResource } from "../../../plugins/kit/kube/cluster-view.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceQuota } from "../../../plugins/kit/quota/scopes.ts";
 import { countedResource, usedBy } from "./totals.ts";
 

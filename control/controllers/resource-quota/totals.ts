@@ -1,8 +1,8 @@
 // What a quota's objects use together. Pure but for the listing it is handed.
 
-import type { GroupResource } from "../../../plugins/kit/cluster-view.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
-import { addQuantity, formatQuantity, type Quantity, zeroQuantity } from "../../../plugins/kit/quantity.ts";
+import type { GroupResource } from "../../../plugins/kit/kube/cluster-view.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
+import { addQuantity, formatQuantity, type Quantity, zeroQuantity } from "../../../plugins/kit/kube/quantity.ts";
 import { isInScope, type ResourceQuota } from "../../../plugins/kit/quota/scopes.ts";
 import { usageOf } from "../../../plugins/kit/quota/usage.ts";
 

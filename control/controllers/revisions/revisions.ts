@@ -1,11 +1,11 @@
 // The history of a template as ControllerRevisions: one for each state it had, numbered in the order in which they were last wanted.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { ApiClient } from "../../../plugins/kit/client/api-client.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { KubeObject, ObjectMeta } from "../../../plugins/kit/objects/types.ts";
-import { labelSelectorOf } from "../../../plugins/kit/selector.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { ApiClient } from "../../../plugins/kit/kube/client/api-client.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { KubeObject, ObjectMeta } from "../../../plugins/kit/kube/objects/types.ts";
+import { labelSelectorOf } from "../../../plugins/kit/kube/selector.ts";
 import { controllerReference, isControlledBy } from "../../manager/owners.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 import { templateHash } from "../deployment/template.ts";

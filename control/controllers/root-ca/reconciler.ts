@@ -1,8 +1,8 @@
 // Every active namespace has the cluster's CA certificate in the config map "kube-root-ca.crt", whatever becomes of it.
 
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { ConfigMap, Namespace } from "../../../plugins/kit/objects/types.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { ConfigMap, Namespace } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 
 const mapName = "kube-root-ca.crt";

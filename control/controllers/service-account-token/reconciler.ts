@@ -1,9 +1,9 @@
 // Fills secrets of type kubernetes.io/service-account-token with a token of their account, the cluster's CA and the
 // namespace, and takes them away with the account. Pods do without them; old tools ask for them.
 
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Secret, ServiceAccount } from "../../../plugins/kit/objects/types.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Secret, ServiceAccount } from "../../../plugins/kit/kube/objects/types.ts";
 import type { SigningKey } from "../../auth/tokens/jwt.ts";
 import { issueLegacyToken } from "../../auth/tokens/service-account-issue.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
 import { controllerRoom } from "../../../test/harness/controllers.ts";
 import { until } from "../../../test/harness/until.ts";
 

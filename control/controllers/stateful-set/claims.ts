@@ -1,10 +1,10 @@
 // The volume claims of a stateful set: made before the pod that uses them, and owned so that they go when the policy says.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault, toFault } from "../../../plugins/kit/fault.ts";
-import type { Informer } from "../../../plugins/kit/informer.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { OwnerReference, PersistentVolumeClaim, Pod } from "../../../plugins/kit/objects/types.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault, toFault } from "../../../plugins/kit/base/fault.ts";
+import type { Informer } from "../../../plugins/kit/kube/informer.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { OwnerReference, PersistentVolumeClaim, Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ControllerContext } from "../../manager/contract.ts";
 import { controllerReference } from "../../manager/owners.ts";
 import { deepEqual } from "../../machinery/equal.ts";

@@ -1,6 +1,6 @@
 // StatefulSets as their controller reads them, and the pods and claims that an ordinal has.
 
-import type { KubeObject, ObjectMeta, PersistentVolumeClaim, Pod } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject, ObjectMeta, PersistentVolumeClaim, Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import { controllerReference } from "../../manager/owners.ts";
 import { type PodTemplate, podFromTemplate } from "../pods/pod-control.ts";
 import { type ControllerRevision, revisionLabel } from "../revisions/revisions.ts";

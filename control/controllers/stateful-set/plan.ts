@@ -1,7 +1,7 @@
 // The next step of a stateful set: which pods to make and which to take away, in order, as its policies allow. Pure.
 
-import type { Pod } from "../../../plugins/kit/objects/types.ts";
-import { isTerminal } from "../../../plugins/kit/pod-requests.ts";
+import type { Pod } from "../../../plugins/kit/kube/objects/types.ts";
+import { isTerminal } from "../../../plugins/kit/kube/pod-requests.ts";
 import { resolve } from "../deployment/limits.ts";
 import { isReady, msUntilAvailable } from "../pods/pod-facts.ts";
 import { firstOrdinal, ordinalOf, replicasOf, revisionOf, type StatefulSet } from "./objects.ts";

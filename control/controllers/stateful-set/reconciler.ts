@@ -1,10 +1,10 @@
 // StatefulSet: pods with names and volumes of their own, made, changed and taken away in order.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault, toFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Pod } from "../../../plugins/kit/objects/types.ts";
-import { labelSelectorOf } from "../../../plugins/kit/selector.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault, toFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Pod } from "../../../plugins/kit/kube/objects/types.ts";
+import { labelSelectorOf } from "../../../plugins/kit/kube/selector.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { controllerOf, isControlledBy, keyOf, splitKey } from "../../manager/owners.ts";
 import { writeStatus } from "../../manager/write-status.ts";

@@ -1,6 +1,6 @@
 // A stateful set's status from its pods. Pure.
 
-import type { Pod } from "../../../plugins/kit/objects/types.ts";
+import type { Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import { isReady } from "../pods/pod-facts.ts";
 import { revisionOf, replicasOf, type StatefulSet, type StatefulSetStatus } from "./objects.ts";
 import { healthOf } from "./plan.ts";

@@ -1,9 +1,9 @@
 // Taint eviction: pods leave nodes with NoExecute taints when they do not tolerate them, or no longer.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Node, Pod, Taint, Toleration } from "../../../plugins/kit/objects/types.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Node, Pod, Taint, Toleration } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 import { keyOf, splitKey } from "../../manager/owners.ts";
 import { disrupt } from "../pods/disrupt.ts";

@@ -1,7 +1,7 @@
 // For how long a pod may stay on a node with NoExecute taints. Pure.
 
-import { toleratesTaint } from "../../../plugins/kit/objects/tolerations.ts";
-import type { Taint, Toleration } from "../../../plugins/kit/objects/types.ts";
+import { toleratesTaint } from "../../../plugins/kit/kube/objects/tolerations.ts";
+import type { Taint, Toleration } from "../../../plugins/kit/kube/objects/types.ts";
 
 /** Milliseconds from when the taints came: 0 when the pod must go at once, undefined when it may stay. */
 export function msTolerated(taints: readonly Taint[], tolerations: readonly Toleration[]): number | undefined {

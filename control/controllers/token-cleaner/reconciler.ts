@@ -1,8 +1,8 @@
 // Bootstrap tokens that have expired are taken away.
 
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
-import type { Secret } from "../../../plugins/kit/objects/types.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
+import type { Secret } from "../../../plugins/kit/kube/objects/types.ts";
 import { bootstrapTokenType } from "../../auth/tokens/bootstrap.ts";
 import type { ControllerFactory } from "../../manager/contract.ts";
 

@@ -1,6 +1,6 @@
 import t from "tap";
-import { FakeClock } from "../../../plugins/kit/clock.ts";
-import { resources } from "../../../plugins/kit/objects/resources.ts";
+import { FakeClock } from "../../../plugins/kit/base/clock.ts";
+import { resources } from "../../../plugins/kit/kube/objects/resources.ts";
 import { controllerRoom } from "../../../test/harness/controllers.ts";
 import { until } from "../../../test/harness/until.ts";
 

@@ -1,7 +1,7 @@
 // A policy shows its parameters to whoever meets it, so its author must be allowed to read them: all objects of the kind that the
 // policy names, and the one that a binding names. As upstream, members of system:masters are not asked.
 
-import type { UserInfo } from "../../../plugins/kit/admission.ts";
+import type { UserInfo } from "../../../plugins/kit/kube/user-info.ts";
 import type { CheckContext } from "../definition.ts";
 import { type FieldErrors, forbidden } from "../../machinery/field-error.ts";
 

@@ -1,6 +1,6 @@
 // ValidatingAdmissionPolicy and its bindings.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import {
   duplicate,

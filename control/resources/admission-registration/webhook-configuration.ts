@@ -1,7 +1,7 @@
 // Webhook configurations, mutating and validating.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
-import type { ClientConfig } from "../../../plugins/kit/client-config.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
+import type { ClientConfig } from "../../../plugins/kit/kube/client-config.ts";
 import { validateClientConfig } from "../client-config.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { duplicate, type FieldErrors, invalid, notSupported, required } from "../../machinery/field-error.ts";

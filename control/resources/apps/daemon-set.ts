@@ -1,7 +1,7 @@
 // DaemonSet.
 
 import { workloadWarnings } from "../pod-spec/warnings.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 import { type FieldErrors, invalid, notListed, required } from "../../machinery/field-error.ts";

@@ -1,7 +1,7 @@
 // Deployment.
 
 import { workloadWarnings } from "../pod-spec/warnings.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 import { type FieldErrors, forbidden, invalid, notSupported } from "../../machinery/field-error.ts";

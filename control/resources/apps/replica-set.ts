@@ -1,7 +1,7 @@
 // ReplicaSet, and ReplicationController, its older sibling with a plain label map as selector.
 
 import { workloadWarnings } from "../pod-spec/warnings.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { Column, ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 import { type FieldErrors, forbidden, invalid, required } from "../../machinery/field-error.ts";

@@ -2,7 +2,7 @@
 
 import { fractionalBytes } from "../fractional-bytes.ts";
 import { workloadWarnings } from "../pod-spec/warnings.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { defaultClaimSpec } from "../core/claim-spec.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../../machinery/equal.ts";

@@ -1,6 +1,6 @@
 // Validation of how many replicas a workload says it has: none below zero, and no part above the whole.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { type FieldErrors, invalid } from "../../machinery/field-error.ts";
 
 interface CountRules {

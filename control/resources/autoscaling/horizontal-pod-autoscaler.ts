@@ -1,6 +1,6 @@
 // HorizontalPodAutoscaler: stored as v2; v1 knows only CPU and keeps the rest in annotations.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { Column, ResourceDefinition } from "../definition.ts";
 import { type FieldErrors, invalid, required } from "../../machinery/field-error.ts";
 import { setDefault } from "../pod-spec/defaults.ts";

@@ -1,6 +1,6 @@
 // Validation of what a HorizontalPodAutoscaler scales by, and how fast.
 
-import { compareQuantity, parseQuantity } from "../../../plugins/kit/quantity.ts";
+import { compareQuantity, parseQuantity } from "../../../plugins/kit/kube/quantity.ts";
 import { type FieldErrors, forbidden, invalid, notSupported, required } from "../../machinery/field-error.ts";
 import { dnsLabel } from "../names.ts";
 import { validateContainerResourceName } from "../resource-names.ts";

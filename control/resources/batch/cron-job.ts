@@ -2,7 +2,7 @@
 
 import { warnOfJob } from "./warn-of-job.ts";
 import { warnOfName } from "../pod-spec/warnings.ts";
-import type { KubeObject, ObjectMeta } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject, ObjectMeta } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { type FieldErrors, invalid, notListed, notSupported, required, tooLong } from "../../machinery/field-error.ts";
 import { selectorText } from "../label-selector.ts";

@@ -2,7 +2,7 @@
 
 import { warnOfJob } from "./warn-of-job.ts";
 import { warnOfName } from "../pod-spec/warnings.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { type LabelSelector, selectorText } from "../label-selector.ts";
 import { setDefault } from "../pod-spec/defaults.ts";

@@ -1,7 +1,7 @@
 // Validation of Jobs: counts that fit each other, rules for failing and succeeding pods, and what stays as it was.
 
-import { labelSelectorOf } from "../../../plugins/kit/selector.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import { labelSelectorOf } from "../../../plugins/kit/kube/selector.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 import {
   duplicate,

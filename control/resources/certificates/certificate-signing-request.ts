@@ -1,6 +1,6 @@
 // CertificateSigningRequest: who asks is stamped by the server; approval and the certificate have doors of their own.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { duplicate, type FieldErrors, invalid, required, notSupported } from "../../machinery/field-error.ts";
 import { pathSegment } from "../names.ts";

@@ -1,6 +1,6 @@
 // Lease: who holds something, and until when. Nodes renew theirs every few seconds.
 
-import type { KubeObject, Lease } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject, Lease } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { type FieldErrors, invalid } from "../../machinery/field-error.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";

@@ -1,7 +1,7 @@
 // The specification of a PersistentVolumeClaim, which also stands in StatefulSets and ephemeral volumes.
 
-import { isFault } from "../../../plugins/kit/fault.ts";
-import { parseQuantity } from "../../../plugins/kit/quantity.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import { parseQuantity } from "../../../plugins/kit/kube/quantity.ts";
 import { type FieldErrors, invalid, notSupported, required, tooLong } from "../../machinery/field-error.ts";
 import { type LabelSelector, validateLabelSelector } from "../label-selector.ts";
 import { dnsLabel, dnsSubdomain } from "../names.ts";

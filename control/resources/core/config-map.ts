@@ -1,6 +1,6 @@
 // ConfigMap: text and bytes for pods.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { type FieldErrors, forbidden, invalid, tooLong } from "../../machinery/field-error.ts";
 import { configKey } from "../names.ts";

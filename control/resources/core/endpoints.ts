@@ -1,7 +1,7 @@
 // Endpoints: the older form of EndpointSlices.
 
 import { isIP } from "node:net";
-import type { Endpoints, KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { Endpoints, KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { validateReachableIp } from "../addresses.ts";
 import { type FieldErrors, invalid, notSupported, required } from "../../machinery/field-error.ts";

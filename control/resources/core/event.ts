@@ -1,6 +1,6 @@
 // Event: what happened to an object. One stored form, two faces: core/v1 and events.k8s.io/v1.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { Column, ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 import { type FieldErrors, invalid, required } from "../../machinery/field-error.ts";

@@ -1,6 +1,6 @@
 // Namespace: stays, Terminating, until the namespace controller emptied it and took its finalizer away.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { type FieldErrors, invalid } from "../../machinery/field-error.ts";
 import { dnsLabel, qualifiedName } from "../names.ts";

@@ -1,6 +1,6 @@
 // Node: a machine that runs pods. Its kubelet creates it with a status and keeps both fresh.
 
-import type { KubeObject, Node } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject, Node } from "../../../plugins/kit/kube/objects/types.ts";
 import { validateCidr } from "../addresses.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { duplicate, type FieldErrors, forbidden, invalid, notListed, required } from "../../machinery/field-error.ts";

@@ -4,8 +4,8 @@ import { validateDriverSource, validateSecretReference } from "../validate-sourc
 import { defaultSources, otherSources, volumeSources } from "../volume-sources.ts";
 import { warnOfVolume } from "./warn-of-volume.ts";
 import { fractionalBytes } from "../fractional-bytes.ts";
-import type { KubeObject, PersistentVolume, PersistentVolumeClaim } from "../../../plugins/kit/objects/types.ts";
-import { compareQuantity, parseQuantity } from "../../../plugins/kit/quantity.ts";
+import type { KubeObject, PersistentVolume, PersistentVolumeClaim } from "../../../plugins/kit/kube/objects/types.ts";
+import { compareQuantity, parseQuantity } from "../../../plugins/kit/kube/quantity.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 import { type FieldErrors, forbidden, invalid, notSupported, required } from "../../machinery/field-error.ts";

@@ -1,6 +1,6 @@
 // How a pod looks in a list: readiness, the one word for its state, restarts.
 
-import type { Container, ContainerStatus, Pod } from "../../../plugins/kit/objects/types.ts";
+import type { Container, ContainerStatus, Pod } from "../../../plugins/kit/kube/objects/types.ts";
 import type { Column } from "../definition.ts";
 import { age, ageColumn, column, nameColumn, since, wideColumn } from "../print.ts";
 

@@ -1,7 +1,7 @@
 // The quality-of-service class of a pod, from its requests and limits of cpu and memory.
 
-import { compareQuantity, parseQuantity } from "../../../plugins/kit/quantity.ts";
-import type { PodSpec } from "../../../plugins/kit/objects/types.ts";
+import { compareQuantity, parseQuantity } from "../../../plugins/kit/kube/quantity.ts";
+import type { PodSpec } from "../../../plugins/kit/kube/objects/types.ts";
 
 type Amounts = Record<string, string | number> | undefined;
 

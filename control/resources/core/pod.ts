@@ -2,7 +2,7 @@
 
 import { warnOfName, warnOfTemplate } from "../pod-spec/warnings.ts";
 import { isDeepStrictEqual } from "node:util";
-import type { KubeObject, Pod, PodSpec } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject, Pod, PodSpec } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { defaultPod } from "../pod-spec/defaults.ts";
 import {

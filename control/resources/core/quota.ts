@@ -1,7 +1,7 @@
 // ResourceQuota and LimitRange.
 
 import { randomUUID } from "node:crypto";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 import { invalid } from "../../machinery/field-error.ts";

@@ -1,7 +1,7 @@
 // Secret.
 
 import { warnOfPair } from "./warn-of-pair.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { type FieldErrors, invalid, required, tooLong } from "../../machinery/field-error.ts";
 import { configKey } from "../names.ts";

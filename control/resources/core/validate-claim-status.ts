@@ -1,6 +1,6 @@
 // Validation of what a claim got, and of how far its growth is.
 
-import type { PersistentVolumeClaim } from "../../../plugins/kit/objects/types.ts";
+import type { PersistentVolumeClaim } from "../../../plugins/kit/kube/objects/types.ts";
 import { type FieldErrors, invalid, notSupported } from "../../machinery/field-error.ts";
 import { qualifiedName } from "../names.ts";
 import { type Amounts, validateAmount } from "../resource-names.ts";

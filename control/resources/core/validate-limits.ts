@@ -1,6 +1,6 @@
 // Validation of LimitRanges: what is measured, and bounds that do not contradict each other.
 
-import { compareQuantity, formatQuantity, type Quantity, quantityOf } from "../../../plugins/kit/quantity.ts";
+import { compareQuantity, formatQuantity, type Quantity, quantityOf } from "../../../plugins/kit/kube/quantity.ts";
 import { duplicate, type FieldErrors, forbidden, invalid, required } from "../../machinery/field-error.ts";
 import { qualifiedName } from "../names.ts";
 import {

@@ -1,6 +1,6 @@
 // Validation of what a node reports of itself: amounts that can be, and each address once.
 
-import type { Node } from "../../../plugins/kit/objects/types.ts";
+import type { Node } from "../../../plugins/kit/kube/objects/types.ts";
 import { duplicate, type FieldErrors } from "../../machinery/field-error.ts";
 import { type Amounts, validateAmount } from "../resource-names.ts";
 

@@ -1,6 +1,6 @@
 // Validation of what a node and the scheduler say of a pod.
 
-import type { Pod, PodStatus } from "../../../plugins/kit/objects/types.ts";
+import type { Pod, PodStatus } from "../../../plugins/kit/kube/objects/types.ts";
 import { validateIp } from "../addresses.ts";
 import { duplicate, type FieldErrors, forbidden, invalid } from "../../machinery/field-error.ts";
 import { dnsSubdomain, qualifiedName } from "../names.ts";

@@ -1,6 +1,6 @@
 // Volumes that use what is going, or gone.
 
-import type { PersistentVolume } from "../../../plugins/kit/objects/types.ts";
+import type { PersistentVolume } from "../../../plugins/kit/kube/objects/types.ts";
 import { warnOfTerms } from "../node-labels.ts";
 
 const annotations: Readonly<Record<string, string>> = {

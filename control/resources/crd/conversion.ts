@@ -1,8 +1,8 @@
 // How stored custom objects are shown in a version, and how what is written in it is stored: filled in and pruned by the
 // schemas of today, and converted where the versions differ. What was made of an entry is kept for as long as the entry.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { encodeObject } from "../../storage/encoding.ts";
 import { Entry } from "../../storage/entry.ts";
 import type { Conversion } from "../definition.ts";

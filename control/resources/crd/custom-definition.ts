@@ -1,6 +1,6 @@
 // Makes the ResourceDefinition of one version of a CustomResourceDefinition.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { Column, ResourceDefinition, ScalePaths } from "../definition.ts";
 import type { FieldErrors } from "../../machinery/field-error.ts";
 import { age, nameColumn } from "../print.ts";

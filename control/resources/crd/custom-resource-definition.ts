@@ -1,6 +1,6 @@
 // CustomResourceDefinition: the definition of definitions.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 import { type FieldErrors, invalid, notSupported, required } from "../../machinery/field-error.ts";

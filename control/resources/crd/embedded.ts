@@ -1,6 +1,6 @@
 // Objects within custom resources: where a schema says that a value is a whole object, it has a kind, a version and metadata as one.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { type FieldErrors, invalid, required } from "../../machinery/field-error.ts";
 import { dns1035Label } from "../names.ts";
 import { validateMeta } from "../object-meta.ts";

@@ -1,7 +1,7 @@
 // Compiles the CEL rules that stand at one place of a structural schema.
 
-import type { Cel, CelProgram, Declared } from "../../../plugins/kit/cel.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
+import type { Cel, CelProgram, Declared } from "../../../plugins/kit/kube/cel.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
 import type { StructuralSchema, ValidationRule } from "./structural-schema.ts";
 
 export interface CompiledRule {

@@ -1,7 +1,7 @@
 // Why the CEL rules of a definition cannot be used: they do not compile, speak of what cannot be compared, or may cost too much, each
 // alone and all together.
 
-import { type Cel, openCel } from "../../../plugins/kit/cel.ts";
+import { type Cel, openCel } from "../../../plugins/kit/kube/cel.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 import { type FieldErrors, forbidden, internalError, invalid } from "../../machinery/field-error.ts";
 import { compileRules, type CompiledRule } from "./rule-compile.ts";

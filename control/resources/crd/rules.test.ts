@@ -1,7 +1,7 @@
 // CEL rules at work on objects: what they say, and where they are cut off.
 
 import t from "tap";
-import { openCel } from "../../../plugins/kit/cel.ts";
+import { openCel } from "../../../plugins/kit/kube/cel.ts";
 import { SchemaRules } from "./rules.ts";
 import type { StructuralSchema, ValidationRule } from "./structural-schema.ts";
 

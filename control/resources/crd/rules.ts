@@ -7,8 +7,8 @@ import {
   type CelProgram,
   costOfOneExpression,
   costOfOneObject,
-} from "../../../plugins/kit/cel.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
+} from "../../../plugins/kit/kube/cel.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 import {
   duplicate,

@@ -1,6 +1,6 @@
 // A structural schema: the JSON schema of a custom resource, in the form that CustomResourceDefinitions give it.
 
-import type { CelSchema } from "../../../plugins/kit/cel.ts";
+import type { CelSchema } from "../../../plugins/kit/kube/cel.ts";
 
 export interface ValidationRule {
   rule: string;

@@ -1,7 +1,7 @@
 // CustomResourceDefinition objects, as far as the server looks into them.
 
-import type { ClientConfig } from "../../../plugins/kit/client-config.ts";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { ClientConfig } from "../../../plugins/kit/kube/client-config.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
 export interface CrdNames {

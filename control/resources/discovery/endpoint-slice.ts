@@ -1,6 +1,6 @@
 // EndpointSlice.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { age, ageColumn, column, nameColumn } from "../print.ts";
 import { type Slice, validateSlice } from "./validate-endpoint-slice.ts";

@@ -1,7 +1,7 @@
 // Validation of endpoint slices: addresses of one kind that lead somewhere, and the ports that all of them serve.
 
 import { isIP } from "node:net";
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { isMappedIp, validateReachable } from "../addresses.ts";
 import { duplicate, type FieldErrors, invalid, notSupported, required, tooMany } from "../../machinery/field-error.ts";
 import { dnsLabel, dnsSubdomain, labelValue, qualifiedName } from "../names.ts";

@@ -1,6 +1,6 @@
 // flowcontrol.apiserver.k8s.io: how requests are sorted, and how many of each sort are worked on at once (control/api/flow).
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import {
   duplicate,

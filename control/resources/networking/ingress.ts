@@ -1,6 +1,6 @@
 // Ingress and IngressClass.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { type FieldErrors, forbidden, invalid, notSupported, required, tooLong } from "../../machinery/field-error.ts";
 import { dnsLabel, dnsSubdomain, pathSegment } from "../names.ts";

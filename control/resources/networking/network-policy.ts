@@ -1,6 +1,6 @@
 // NetworkPolicy.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { isCidr, isStrictlyInside, validateCidr } from "../addresses.ts";
 import { type FieldErrors, forbidden, invalid, notListed, required } from "../../machinery/field-error.ts";

@@ -1,7 +1,7 @@
 // RuntimeClass.
 
 import type { ResourceDefinition } from "../definition.ts";
-import type { PodSpec } from "../../../plugins/kit/objects/types.ts";
+import type { PodSpec } from "../../../plugins/kit/kube/objects/types.ts";
 import { duplicate, type FieldErrors, invalid } from "../../machinery/field-error.ts";
 import { dnsLabel } from "../names.ts";
 import { validateLabels } from "../object-meta.ts";

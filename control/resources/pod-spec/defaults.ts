@@ -1,7 +1,7 @@
 // Fills what a pod's specification leaves out, for pods and for templates.
 
 import { defaultSources } from "../volume-sources.ts";
-import type { Container, PodSpec, Probe, Volume } from "../../../plugins/kit/objects/types.ts";
+import type { Container, PodSpec, Probe, Volume } from "../../../plugins/kit/kube/objects/types.ts";
 
 type Json = Record<string, unknown>;
 

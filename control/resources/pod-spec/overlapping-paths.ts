@@ -1,6 +1,6 @@
 // Files of one volume that would stand where another of its files stands, or below it: accepted, but not what is wanted.
 
-import type { Volume } from "../../../plugins/kit/objects/types.ts";
+import type { Volume } from "../../../plugins/kit/kube/objects/types.ts";
 
 interface Origin {
   readonly path: string;

@@ -1,6 +1,6 @@
 // Validation of where a pod wants to be: node affinity, affinity to other pods, and how replicas spread.
 
-import type { PodSpec } from "../../../plugins/kit/objects/types.ts";
+import type { PodSpec } from "../../../plugins/kit/kube/objects/types.ts";
 import {
   duplicate,
   type FieldErrors,

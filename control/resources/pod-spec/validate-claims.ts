@@ -1,6 +1,6 @@
 // Validation of resource claims: those that a pod names, and those of them that its containers use.
 
-import type { Container, PodSpec } from "../../../plugins/kit/objects/types.ts";
+import type { Container, PodSpec } from "../../../plugins/kit/kube/objects/types.ts";
 import { duplicate, type FieldErrors, invalid, notFoundField, required } from "../../machinery/field-error.ts";
 import { dnsLabel, dnsSubdomain } from "../names.ts";
 

@@ -1,6 +1,6 @@
 // Validation of containers: names, images, ports, what they are given, and what each kind of container may say.
 
-import type { Container, PodSpec, Volume } from "../../../plugins/kit/objects/types.ts";
+import type { Container, PodSpec, Volume } from "../../../plugins/kit/kube/objects/types.ts";
 import {
   duplicate,
   type FieldErrors,

@@ -1,6 +1,6 @@
 // Validation of the downward API: which fields and resources of a pod its variables and volumes may name.
 
-import type { Container, Volume } from "../../../plugins/kit/objects/types.ts";
+import type { Container, Volume } from "../../../plugins/kit/kube/objects/types.ts";
 import { type FieldErrors, invalid, notSupported, required } from "../../machinery/field-error.ts";
 import { qualifiedName } from "../names.ts";
 import { validateFilePath } from "../paths.ts";

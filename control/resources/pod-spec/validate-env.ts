@@ -1,6 +1,6 @@
 // Validation of a container's variables and where their values come from.
 
-import type { Container } from "../../../plugins/kit/objects/types.ts";
+import type { Container } from "../../../plugins/kit/kube/objects/types.ts";
 import { type FieldErrors, invalid, required } from "../../machinery/field-error.ts";
 import { configKey, dnsSubdomain } from "../names.ts";
 import { validateDownwardVariable } from "./validate-downward.ts";

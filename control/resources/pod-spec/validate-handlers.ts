@@ -1,6 +1,6 @@
 // Validation of probes and of life-cycle hooks: what they do, and when.
 
-import type { Container, Probe } from "../../../plugins/kit/objects/types.ts";
+import type { Container, Probe } from "../../../plugins/kit/kube/objects/types.ts";
 import { type FieldErrors, forbidden, invalid, notSupported, required } from "../../machinery/field-error.ts";
 import { isPortNumber, portName } from "../names.ts";
 

@@ -1,6 +1,6 @@
 // Validation of what a container mounts: volumes as folders, and volumes as block devices.
 
-import type { Container, Volume } from "../../../plugins/kit/objects/types.ts";
+import type { Container, Volume } from "../../../plugins/kit/kube/objects/types.ts";
 import {
   type FieldErrors,
   forbidden,

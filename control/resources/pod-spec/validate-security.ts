@@ -1,6 +1,6 @@
 // Validation of security contexts, of pods and of containers.
 
-import type { Container, PodSpec } from "../../../plugins/kit/objects/types.ts";
+import type { Container, PodSpec } from "../../../plugins/kit/kube/objects/types.ts";
 import { duplicate, type FieldErrors, invalid, notSupported, required, tooLong } from "../../machinery/field-error.ts";
 import { validateDescendingPath } from "../paths.ts";
 import { validateWindowsOptions } from "./validate-windows.ts";

@@ -1,7 +1,7 @@
 // What may change in a pod after it was made: images, deadlines, tolerations; ephemeral containers and resources through their own doors.
 
 import { deepEqual } from "../../machinery/equal.ts";
-import type { Container, Pod, PodSpec } from "../../../plugins/kit/objects/types.ts";
+import type { Container, Pod, PodSpec } from "../../../plugins/kit/kube/objects/types.ts";
 import { type FieldErrors, forbidden, invalid } from "../../machinery/field-error.ts";
 import { qosClass } from "../core/pod-qos.ts";
 import { validatePodOnly, validatePodSpec } from "./validate.ts";

@@ -2,7 +2,7 @@
 
 import { validateDriverSource } from "../validate-sources.ts";
 import { otherSources, podSources } from "../volume-sources.ts";
-import type { Volume } from "../../../plugins/kit/objects/types.ts";
+import type { Volume } from "../../../plugins/kit/kube/objects/types.ts";
 import {
   duplicate,
   type FieldErrors,

@@ -1,6 +1,6 @@
 // Validation of what a pod says of its operating system: each has fields that the other does not know.
 
-import type { Container, PodSpec } from "../../../plugins/kit/objects/types.ts";
+import type { Container, PodSpec } from "../../../plugins/kit/kube/objects/types.ts";
 import { type FieldErrors, forbidden, invalid, notSupported, required } from "../../machinery/field-error.ts";
 import { dnsSubdomain } from "../names.ts";
 

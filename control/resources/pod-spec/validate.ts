@@ -1,6 +1,6 @@
 // Validation of a pod's specification, for pods and for templates.
 
-import type { Pod, PodSpec } from "../../../plugins/kit/objects/types.ts";
+import type { Pod, PodSpec } from "../../../plugins/kit/kube/objects/types.ts";
 import { validateIp } from "../addresses.ts";
 import {
   duplicate,

@@ -1,6 +1,6 @@
 // What is accepted in a pod, or in the template of one, but is likely not what its author wants: told in `Warning` headers, in upstream's words.
 
-import type { Container, KubeObject, ObjectMeta, PodSpec } from "../../../plugins/kit/objects/types.ts";
+import type { Container, KubeObject, ObjectMeta, PodSpec } from "../../../plugins/kit/kube/objects/types.ts";
 import { fractionalBytes } from "../fractional-bytes.ts";
 import { dnsLabel } from "../names.ts";
 import { successorOf, warnOfTerms } from "../node-labels.ts";

@@ -1,6 +1,6 @@
 // PodDisruptionBudget.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { invalid, notSupported } from "../../machinery/field-error.ts";
 import { validateIntOrPercent, validateNotAboveAll } from "../int-or-percent.ts";

@@ -1,6 +1,6 @@
 // rbac.authorization.k8s.io: roles and bindings, for a namespace and for the cluster.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 import { type FieldErrors, invalid, notListed, notSupported, required } from "../../machinery/field-error.ts";

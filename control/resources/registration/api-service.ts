@@ -1,6 +1,6 @@
 // APIService: who serves a group and version, this server or one behind a service.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { type FieldErrors, invalid, notSupported, required } from "../../machinery/field-error.ts";
 import { dns1035Label, dnsSubdomain } from "../names.ts";

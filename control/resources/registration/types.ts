@@ -1,6 +1,6 @@
 // APIService objects, as far as the server looks into them.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 
 export interface ApiServiceCondition {
   type: string;

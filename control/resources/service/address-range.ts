@@ -1,7 +1,7 @@
 // A range of addresses (CIDR) as numbers, for both families.
 
 import { isIP } from "node:net";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 
 export interface AddressRange {
   readonly family: "IPv4" | "IPv6";

@@ -2,7 +2,7 @@
 // exist, so there is nothing to repair after a crash; reservations cover the time until a write shows up.
 
 import { randomInt } from "node:crypto";
-import type { KubeObject, Service } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject, Service } from "../../../plugins/kit/kube/objects/types.ts";
 import type { AddressRange } from "./address-range.ts";
 import { heldAddresses, heldPorts, oneSpelling } from "./holdings.ts";
 

@@ -1,6 +1,6 @@
 // Which address families a Service gets: what it asks for, held against what the cluster has.
 
-import type { Service } from "../../../plugins/kit/objects/types.ts";
+import type { Service } from "../../../plugins/kit/kube/objects/types.ts";
 import { duplicate, type FieldErrors, invalid, notSupported } from "../../machinery/field-error.ts";
 
 type Spec = NonNullable<Service["spec"]>;

@@ -2,7 +2,7 @@
 
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
-import type { KubeObject, Service } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject, Service } from "../../../plugins/kit/kube/objects/types.ts";
 
 export function heldAddresses({ spec }: Service): string[] {
   return (spec?.clusterIPs ?? []).filter((address) => address !== "None" && address !== "").map(oneSpelling);

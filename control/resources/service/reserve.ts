@@ -1,7 +1,7 @@
 // Gives a Service its cluster addresses and node ports before it is written, and takes them back when the write did not happen.
 // What is reserved, this server gives to no other; that no other server does is seen to by the write itself (holdings.ts).
 
-import type { KubeObject, Service } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject, Service } from "../../../plugins/kit/kube/objects/types.ts";
 import { invalidObject } from "../../machinery/status.ts";
 import type { Reservation } from "../definition.ts";
 import { invalid } from "../../machinery/field-error.ts";

@@ -1,7 +1,7 @@
 // Service: a stable address in front of pods.
 
 import { warnOfService } from "./warnings.ts";
-import type { KubeObject, Service } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject, Service } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 import { dns1035Label } from "../names.ts";

@@ -1,7 +1,7 @@
 // Validation of what a load balancer says of a service.
 
 import { isIP } from "node:net";
-import type { Service } from "../../../plugins/kit/objects/types.ts";
+import type { Service } from "../../../plugins/kit/kube/objects/types.ts";
 import { validateIp } from "../addresses.ts";
 import { type FieldErrors, forbidden, invalid, notSupported, required } from "../../machinery/field-error.ts";
 import { dnsSubdomain } from "../names.ts";

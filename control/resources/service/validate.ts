@@ -1,6 +1,6 @@
 // Validation of Services. Families and the addresses of each are settled later, in families.ts.
 
-import type { Service } from "../../../plugins/kit/objects/types.ts";
+import type { Service } from "../../../plugins/kit/kube/objects/types.ts";
 import { validateCidr, validateIp, validateReachableIp } from "../addresses.ts";
 import {
   duplicate,

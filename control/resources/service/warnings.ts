@@ -1,6 +1,6 @@
 // What a service says in vain.
 
-import type { Service } from "../../../plugins/kit/objects/types.ts";
+import type { Service } from "../../../plugins/kit/kube/objects/types.ts";
 
 const oldHints = "service.kubernetes.io/topology-aware-hints";
 

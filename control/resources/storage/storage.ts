@@ -1,6 +1,6 @@
 // storage.k8s.io: classes, attachments, drivers and what they know of nodes and capacity.
 
-import type { KubeObject } from "../../../plugins/kit/objects/types.ts";
+import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import type { ResourceDefinition } from "../definition.ts";
 import { deepEqual } from "../../machinery/equal.ts";
 import { type FieldErrors, forbidden, invalid, notSupported, required } from "../../machinery/field-error.ts";

@@ -1,7 +1,7 @@
 // What control groups say about CPU, memory, pressure, huge pages and disks, either version, as readings of metrics.
 
 import { readdirSync } from "node:fs";
-import type { Cgroups } from "../../../plugins/kit/platform/cgroups.ts";
+import type { Cgroups } from "../../../plugins/kit/os/platform/cgroups.ts";
 import { memoryUsage, number, pairs, pressure } from "../cgroup-usage.ts";
 import type { Reading } from "./families.ts";
 

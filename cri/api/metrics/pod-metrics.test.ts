@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import t from "tap";
-import { Cgroups } from "../../../plugins/kit/platform/cgroups.ts";
+import { Cgroups } from "../../../plugins/kit/os/platform/cgroups.ts";
 import { metricDescriptors, podMetrics } from "./pod-metrics.ts";
 
 const interfaces = `Inter-|   Receive                            |  Transmit

@@ -2,7 +2,7 @@
 // say, under the names that kubelets expose.
 
 import { statfs } from "node:fs/promises";
-import type { Cgroups } from "../../../plugins/kit/platform/cgroups.ts";
+import type { Cgroups } from "../../../plugins/kit/os/platform/cgroups.ts";
 import { number } from "../cgroup-usage.ts";
 import type { ContainerMetrics, Metric, MetricDescriptor, PodSandboxMetrics } from "../gen/runtime.js";
 import { cpuReadings, diskReadings, hugePageReadings, memoryReadings, pressureReadings } from "./cgroup-readings.ts";

@@ -1,7 +1,7 @@
 // What the processes of a container say: how many, what they hold open, how much they may.
 
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import type { Cgroups } from "../../../plugins/kit/platform/cgroups.ts";
+import type { Cgroups } from "../../../plugins/kit/os/platform/cgroups.ts";
 import { number } from "../cgroup-usage.ts";
 import type { Reading } from "./families.ts";
 

@@ -1,8 +1,8 @@
 // Attach: the streams of the container's own process. Detaching leaves it running.
 
 import type { AttachSession, SessionStreams } from "../../api/sessions.ts";
-import type { Call } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import type { Docker } from "../docker.ts";
 import { followSizes, joinStreams } from "./session-streams.ts";
 

@@ -3,8 +3,8 @@
 import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { CreateContainerRequest } from "../../api/gen/runtime.js";
-import type { Call } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { type Docker, nowNs } from "../docker.ts";
 import { requireImage } from "../images/image-view.ts";
 import { containerLabels, sandboxRecord } from "../labels.ts";

@@ -4,9 +4,9 @@ import { Writable } from "node:stream";
 import type { ExecSyncRequest, ExecSyncResponse } from "../../api/gen/runtime.js";
 import { firstSize } from "../../api/first-size.ts";
 import type { ExecSession, SessionStreams, TerminalSize } from "../../api/sessions.ts";
-import { type Call, uninterrupted } from "../../../plugins/kit/call.ts";
-import { Fault, isFault } from "../../../plugins/kit/fault.ts";
-import { killTree } from "../../../plugins/kit/platform/processes.ts";
+import { type Call, uninterrupted } from "../../../plugins/kit/base/call.ts";
+import { Fault, isFault } from "../../../plugins/kit/base/fault.ts";
+import { killTree } from "../../../plugins/kit/os/platform/processes.ts";
 import type { Docker } from "../docker.ts";
 import { followSizes, joinStreams } from "./session-streams.ts";
 

@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Device, type Mount, MountPropagation } from "../../api/gen/runtime.js";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 
 export interface EngineMount {
   readonly Type: "bind";

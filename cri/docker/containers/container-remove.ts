@@ -1,7 +1,7 @@
 // RemoveContainer: by force when it runs, with the volumes that only it had. Its log file is the caller's.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
 import type { Docker } from "../docker.ts";
 import { killContainer } from "./container-stop.ts";
 

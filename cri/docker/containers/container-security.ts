@@ -8,7 +8,7 @@ import {
   SecurityProfile_ProfileType,
 } from "../../api/gen/runtime.js";
 import { checkRunAs } from "../../api/request-check.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import type { HostFacts } from "../docker.ts";
 
 export interface SecurityFields {

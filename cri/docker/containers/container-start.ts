@@ -1,8 +1,8 @@
 // StartContainer: once, in a sandbox that is ready. The log is taken over from the first line on.
 
 import { ContainerEventType } from "../../api/gen/runtime.js";
-import type { Call } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import type { Docker } from "../docker.ts";
 import { containerRecord } from "../labels.ts";
 import { emitEvent } from "../runtime-events.ts";

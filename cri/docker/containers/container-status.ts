@@ -9,7 +9,7 @@ import {
   ListContainersResponse,
 } from "../../api/gen/runtime.js";
 import { matchesContainer } from "../../api/filters.ts";
-import type { Call } from "../../../plugins/kit/call.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
 import type { Docker } from "../docker.ts";
 import type { ContainerSummary } from "../engine/types.ts";
 import { containerStatus, inspectedContainer, listedContainer } from "./container-view.ts";

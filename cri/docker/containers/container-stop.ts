@@ -1,7 +1,7 @@
 // StopContainer: by its signal, then by force. Resolves when it has ended and its log is whole.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
 import type { Docker } from "../docker.ts";
 
 export async function stopContainer(docker: Docker, id: string, graceSeconds: number, call: Call): Promise<void> {

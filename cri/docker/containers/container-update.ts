@@ -1,8 +1,8 @@
 // UpdateContainerResources and ReopenContainerLog.
 
 import type { UpdateContainerResourcesRequest } from "../../api/gen/runtime.js";
-import type { Call } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import type { Docker } from "../docker.ts";
 import { toHostResources } from "./container-resources.ts";
 

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { once } from "node:events";
 import type { Writable } from "node:stream";
 import type { SessionStreams, TerminalSize } from "../../api/sessions.ts";
-import type { Call } from "../../../plugins/kit/call.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
 import { FrameSplitter } from "../engine/frames.ts";
 
 /** Resolves when the daemon has ended the connection and all output was taken. Rejects when the call is stopped. */

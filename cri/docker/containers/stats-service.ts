@@ -19,7 +19,7 @@ import {
   metricDescriptors,
   podMetrics,
 } from "../../api/metrics/pod-metrics.ts";
-import type { Call } from "../../../plugins/kit/call.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
 import { type Docker, nowNs } from "../docker.ts";
 import { type ContainerRecord, containerRecord, type SandboxRecord, sandboxRecord } from "../labels.ts";
 import { namespaceModes } from "../sandboxes/sandbox-view.ts";

@@ -1,6 +1,6 @@
 // What the daemon's refusals and a lost connection mean, in Fault's words.
 
-import { Fault, type FaultCode, toFault } from "../../../plugins/kit/fault.ts";
+import { Fault, type FaultCode, toFault } from "../../../plugins/kit/base/fault.ts";
 
 const codes: Readonly<Record<number, FaultCode>> = {
   400: "invalid",

@@ -1,8 +1,8 @@
 // What `/info` says of the daemon, remembered. The daemon answers it only when nothing holds its locks: while an image pull waits for a name
 // server that does not answer, `/info` waits too, although containers run as ever. So nobody waits for it after the start.
 
-import { type Call, within } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
+import { type Call, within } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
 import type { Engine } from "./engine.ts";
 import type { EngineInfo } from "./types.ts";
 

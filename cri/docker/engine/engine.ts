@@ -4,8 +4,8 @@
 import { Agent, type IncomingMessage, request as httpRequest } from "node:http";
 import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
-import { type Call, untilStopped } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { type Call, untilStopped } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { connectionFault, faultOf } from "./engine-fault.ts";
 import { hijack, readBare } from "./hijack.ts";
 

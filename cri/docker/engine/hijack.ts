@@ -3,8 +3,8 @@
 // as a chunk of its own, and taking those apart one by one is most of the work.
 
 import { connect, type Socket } from "node:net";
-import { type Call, untilStopped } from "../../../plugins/kit/call.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
+import { type Call, untilStopped } from "../../../plugins/kit/base/call.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
 import { connectionFault, faultOf } from "./engine-fault.ts";
 
 const longestHead = 64 * 1024;

@@ -2,8 +2,8 @@
 
 import type { PullBoard, PullMeter } from "../../api/pull-board.ts";
 import type { AuthConfig, PullImageRequest } from "../../api/gen/runtime.js";
-import type { Call } from "../../../plugins/kit/call.ts";
-import { Fault, type FaultCode } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { Fault, type FaultCode } from "../../../plugins/kit/base/fault.ts";
 import type { Engine } from "../engine/engine.ts";
 import { requireImage } from "./image-view.ts";
 

@@ -1,9 +1,9 @@
 import t from "tap";
 import { PullBoard } from "../../api/pull-board.ts";
 import { RemoveImageRequest } from "../../api/gen/runtime.js";
-import { uninterrupted } from "../../../plugins/kit/call.ts";
-import { FakeClock } from "../../../plugins/kit/clock.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { uninterrupted } from "../../../plugins/kit/base/call.ts";
+import { FakeClock } from "../../../plugins/kit/base/clock.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import type { Engine } from "../engine/engine.ts";
 import { imageService } from "./image-service.ts";
 

@@ -3,10 +3,10 @@
 import type { ImageService } from "../../api/contract.ts";
 import type { PullBoard } from "../../api/pull-board.ts";
 import { ImageFsInfoResponse, ImageStatusResponse } from "../../api/gen/runtime.js";
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import { Fault, isFault } from "../../../plugins/kit/fault.ts";
-import { KeyedLock } from "../../../plugins/kit/keyed-lock.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import { Fault, isFault } from "../../../plugins/kit/base/fault.ts";
+import { KeyedLock } from "../../../plugins/kit/base/keyed-lock.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { EngineInfoCache } from "../engine/engine-info.ts";
 import type { ImageInspect, ImageSummary } from "../engine/types.ts";

@@ -1,8 +1,8 @@
 // How CRI shows an image, and how one is found by any of its names.
 
 import type { Image } from "../../api/gen/runtime.js";
-import type { Call } from "../../../plugins/kit/call.ts";
-import { Fault, isFault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { Fault, isFault } from "../../../plugins/kit/base/fault.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { ImageInspect } from "../engine/types.ts";
 

@@ -2,8 +2,8 @@
 
 import { Readable } from "node:stream";
 import { createTarDecoder, packTar, type ParsedTarEntry } from "modern-tar";
-import type { Call } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 
 interface Descriptor {
   readonly digest: string;

@@ -13,7 +13,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { openToAppend } from "../../../plugins/kit/safe-files/regular-file.ts";
+import { openToAppend } from "../../../plugins/kit/os/safe-files/regular-file.ts";
 import type { LogMessage } from "./log-messages.ts";
 import { LogPosition, type SavedPosition } from "./log-position.ts";
 

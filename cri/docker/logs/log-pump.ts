@@ -1,9 +1,9 @@
 // Takes one container's log from the daemon into its CRI file, as it comes, until the container has ended and everything is written.
 
-import { type Call, uninterrupted, untilStopped } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import { isFault } from "../../../plugins/kit/fault.ts";
-import type { Log } from "../../../plugins/kit/log.ts";
+import { type Call, uninterrupted, untilStopped } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
+import type { Log } from "../../../plugins/kit/base/log.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { ContainerInspect } from "../engine/types.ts";
 import { LogFile } from "./log-file.ts";

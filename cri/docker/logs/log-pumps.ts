@@ -1,10 +1,10 @@
 // The log pumps of all running containers, by container id.
 
 import { join } from "node:path";
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import type { Log } from "../../../plugins/kit/log.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import type { Log } from "../../../plugins/kit/base/log.ts";
 import type { Engine } from "../engine/engine.ts";
 import { forgetLogState } from "./log-file.ts";
 import { LogPump } from "./log-pump.ts";

@@ -7,7 +7,7 @@ import {
   PodSandboxStatusResponse,
 } from "../../api/gen/runtime.js";
 import { matchesSandbox } from "../../api/filters.ts";
-import type { Call } from "../../../plugins/kit/call.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
 import { containersStatuses } from "../containers/container-status.ts";
 import { type Docker, nowNs } from "../docker.ts";
 import { listedSandbox, sandboxStatus } from "./sandbox-view.ts";

@@ -1,6 +1,6 @@
 // RemovePodSandbox: stops it, then removes its containers and itself.
 
-import type { Call } from "../../../plugins/kit/call.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
 import { eraseContainer, removeContainer } from "../containers/container-remove.ts";
 import type { Docker } from "../docker.ts";
 import { sandboxRecord } from "../labels.ts";

@@ -7,9 +7,9 @@ import {
   type RunPodSandboxRequest,
 } from "../../api/gen/runtime.js";
 import { checkUserNamespace } from "../../api/request-check.ts";
-import { type Call, uninterrupted } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import { writeInPlace } from "../../../plugins/kit/safe-files/write-in-place.ts";
+import { type Call, uninterrupted } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import { writeInPlace } from "../../../plugins/kit/os/safe-files/write-in-place.ts";
 import { type Docker, nowNs } from "../docker.ts";
 import { ensurePauseImage } from "../pause-image.ts";
 import { sandboxLabels } from "../labels.ts";

@@ -2,7 +2,7 @@
 // but the labels, and may be called again after a failure.
 
 import { NamespaceMode, type PodSandboxConfig } from "../../api/gen/runtime.js";
-import type { Call } from "../../../plugins/kit/call.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
 import { killContainer } from "../containers/container-stop.ts";
 import { eraseContainer } from "../containers/container-remove.ts";
 import type { Docker } from "../docker.ts";

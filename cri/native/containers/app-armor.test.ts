@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import t, { type Test } from "tap";
-import { noLog } from "../../../plugins/kit/log.ts";
+import { noLog } from "../../../plugins/kit/base/log.ts";
 import { defaultProfile, forgetAppArmor, learnAppArmor } from "./app-armor.ts";
 
 /** A host's tree as the kernel shows it, and a program that writes down what it is given. */

@@ -4,7 +4,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Log } from "../../../plugins/kit/log.ts";
+import type { Log } from "../../../plugins/kit/base/log.ts";
 
 export interface AppArmor {
   /** What a container gets that asks for nothing else; absent where the kernel could not be given one. */

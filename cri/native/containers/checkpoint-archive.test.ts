@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { uninterrupted as call } from "../../../plugins/kit/call.ts";
+import { uninterrupted as call } from "../../../plugins/kit/base/call.ts";
 import { startSwapper } from "../../../test/harness/racer.ts";
 import { libc } from "../kernel/libc.ts";
 import { Spawner } from "../kernel/spawn.ts";

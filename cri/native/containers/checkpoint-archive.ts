@@ -3,10 +3,10 @@
 
 import { accessSync, constants, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import type { Call } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import { withFolder } from "../../../plugins/kit/safe-files/folder.ts";
-import { type TreeEntry, walkTree } from "../../../plugins/kit/safe-files/walk-tree.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import { withFolder } from "../../../plugins/kit/os/safe-files/folder.ts";
+import { type TreeEntry, walkTree } from "../../../plugins/kit/os/safe-files/walk-tree.ts";
 import type { Spawner } from "../kernel/spawn.ts";
 
 type Runs = Pick<Spawner, "run">;

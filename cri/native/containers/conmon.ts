@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { libc } from "../kernel/libc.ts";
-import { nameProcess, type ProcessName } from "../../../plugins/kit/platform/processes.ts";
+import { nameProcess, type ProcessName } from "../../../plugins/kit/os/platform/processes.ts";
 import { gather, reaped, spawn } from "../kernel/spawn.ts";
 import type { Native } from "../native.ts";
 import { leaveOwnGroups } from "../sandboxes/sandbox-run.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import t from "tap";
-import { uninterrupted as call } from "../../../plugins/kit/call.ts";
+import { uninterrupted as call } from "../../../plugins/kit/base/call.ts";
 import { processesNaming } from "../../../test/harness/left-behind.ts";
 import { startNative, type TestNative, withoutNative } from "../../../test/harness/native.ts";
 import { until } from "../../../test/harness/until.ts";

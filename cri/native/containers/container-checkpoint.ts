@@ -4,9 +4,9 @@
 import { copyFileSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { CheckpointContainerRequest } from "../../api/gen/runtime.js";
-import { type Call, within } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import { removeTree } from "../../../plugins/kit/safe-files/remove-tree.ts";
+import { type Call, within } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import { removeTree } from "../../../plugins/kit/os/safe-files/remove-tree.ts";
 import type { Native } from "../native.ts";
 import { environment, findProgram, pack, packChanges } from "./checkpoint-archive.ts";
 import { noticeExit } from "./container-end.ts";

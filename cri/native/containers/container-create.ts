@@ -4,7 +4,7 @@ import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ContainerEventType, type CreateContainerRequest, NamespaceMode } from "../../api/gen/runtime.js";
 import { checkRunAs } from "../../api/request-check.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import type { ImageRecord } from "../images/image-store.ts";
 import { libc } from "../kernel/libc.ts";
 import { type Native, newId, nowNs } from "../native.ts";

@@ -4,10 +4,10 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { ContainerEventType } from "../../api/gen/runtime.js";
-import { type Call, uninterrupted } from "../../../plugins/kit/call.ts";
+import { type Call, uninterrupted } from "../../../plugins/kit/base/call.ts";
 import { mountsBelow, unmount } from "../kernel/mounts.ts";
-import { isAlive, signalProcess } from "../../../plugins/kit/platform/processes.ts";
-import { removeTree } from "../../../plugins/kit/safe-files/remove-tree.ts";
+import { isAlive, signalProcess } from "../../../plugins/kit/os/platform/processes.ts";
+import { removeTree } from "../../../plugins/kit/os/safe-files/remove-tree.ts";
 import { type Native, nowNs } from "../native.ts";
 import type { ContainerRecord } from "./container-record.ts";
 import { releaseVolumes } from "./container-volumes.ts";

@@ -1,7 +1,7 @@
 // The mounts of a container: what every container gets, what its sandbox brings, and what CRI asks for. Pure.
 
 import { type Mount, MountPropagation } from "../../api/gen/runtime.js";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import type { OciMount } from "./oci-spec.ts";
 
 export interface MountPlan {

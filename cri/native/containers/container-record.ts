@@ -7,7 +7,7 @@ import {
   type ContainerStatus,
   type LinuxContainerResources,
 } from "../../api/gen/runtime.js";
-import type { ProcessName } from "../../../plugins/kit/platform/processes.ts";
+import type { ProcessName } from "../../../plugins/kit/os/platform/processes.ts";
 import type { ContainerIdentity } from "./image-user.ts";
 
 export interface ContainerRecord {

@@ -5,10 +5,10 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { ContainerEventType } from "../../api/gen/runtime.js";
-import type { Call } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { bind, libc, openFlags } from "../kernel/libc.ts";
-import { isAlive } from "../../../plugins/kit/platform/processes.ts";
+import { isAlive } from "../../../plugins/kit/os/platform/processes.ts";
 import { type Native, nowNs } from "../native.ts";
 import { beforeExit, failStart } from "./container-end.ts";
 import type { ContainerRecord } from "./container-record.ts";

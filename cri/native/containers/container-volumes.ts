@@ -4,9 +4,9 @@
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { IDMapping, Mount } from "../../api/gen/runtime.js";
-import { Fault, isFault } from "../../../plugins/kit/fault.ts";
-import { closeHandle } from "../../../plugins/kit/safe-files/calls.ts";
-import { openBeneath } from "../../../plugins/kit/safe-files/open-beneath.ts";
+import { Fault, isFault } from "../../../plugins/kit/base/fault.ts";
+import { closeHandle } from "../../../plugins/kit/os/safe-files/calls.ts";
+import { openBeneath } from "../../../plugins/kit/os/safe-files/open-beneath.ts";
 import { bindMount, forbiddenAt, unmount } from "../kernel/mounts.ts";
 import { mountShiftedTree } from "../kernel/shifted-mount.ts";
 import type { Native } from "../native.ts";

@@ -3,8 +3,8 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { hostCapabilities } from "../../api/capabilities.ts";
-import type { Cgroups } from "../../../plugins/kit/platform/cgroups.ts";
-import type { Log } from "../../../plugins/kit/log.ts";
+import type { Cgroups } from "../../../plugins/kit/os/platform/cgroups.ts";
+import type { Log } from "../../../plugins/kit/base/log.ts";
 import { type AppArmor, learnAppArmor } from "./app-armor.ts";
 import type { CgroupFacts } from "./container-resources.ts";
 import type { OciDevice } from "./oci-spec.ts";

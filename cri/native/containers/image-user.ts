@@ -2,8 +2,8 @@
 // as the container would see them: links inside the image never lead to the host's files.
 
 import { SupplementalGroupsPolicy } from "../../api/gen/runtime.js";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import { readInRoot } from "../../../plugins/kit/safe-files/regular-file.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import { readInRoot } from "../../../plugins/kit/os/safe-files/regular-file.ts";
 
 export interface ContainerIdentity {
   readonly uid: number;

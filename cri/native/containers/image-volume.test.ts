@@ -3,8 +3,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { uninterrupted as call } from "../../../plugins/kit/call.ts";
-import { mountsBelow } from "../../../plugins/kit/platform/mount.ts";
+import { uninterrupted as call } from "../../../plugins/kit/base/call.ts";
+import { mountsBelow } from "../../../plugins/kit/os/platform/mount.ts";
 import { busyboxImage, busyboxImageName } from "../../../test/harness/images.ts";
 import { startNative, type TestNative, withoutNative } from "../../../test/harness/native.ts";
 import * as cri from "../../api/gen/runtime.js";

@@ -1,8 +1,8 @@
 // ReopenContainerLog: conmon is told, and answered for only when the new file is there, since whoever rotates looks at it next.
 
 import { existsSync } from "node:fs";
-import type { Call } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import type { Native } from "../native.ts";
 import { outputPath } from "./conmon.ts";
 import { control } from "./container-attach.ts";

@@ -3,7 +3,7 @@
 import { watch } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname } from "node:path";
-import { openRegularFile } from "../../../plugins/kit/safe-files/regular-file.ts";
+import { openRegularFile } from "../../../plugins/kit/os/safe-files/regular-file.ts";
 
 export interface LogPiece {
   readonly stream: "stdout" | "stderr";

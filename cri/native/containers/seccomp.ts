@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { type SecurityProfile, SecurityProfile_ProfileType } from "../../api/gen/runtime.js";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import type { OciSeccomp } from "./oci-spec.ts";
 
 const words = (text: string) => text.trim().split(/\s+/);

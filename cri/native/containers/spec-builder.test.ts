@@ -11,7 +11,7 @@ import {
   SupplementalGroupsPolicy,
 } from "../../api/gen/runtime.js";
 import { allCapabilities, capabilitySets, hostCapabilities } from "../../api/capabilities.ts";
-import { readInRoot } from "../../../plugins/kit/safe-files/regular-file.ts";
+import { readInRoot } from "../../../plugins/kit/os/safe-files/regular-file.ts";
 import type { HostFacts } from "./host-facts.ts";
 import { resolveUser } from "./image-user.ts";
 import { defaultSeccomp } from "./seccomp.ts";

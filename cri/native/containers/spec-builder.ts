@@ -2,7 +2,7 @@
 // to know is handed in.
 
 import { type ContainerConfig, SecurityProfile_ProfileType } from "../../api/gen/runtime.js";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import type { ImageConfig } from "../images/manifest.ts";
 import { capabilitySets } from "../../api/capabilities.ts";
 import { planMounts } from "./container-mounts.ts";

@@ -10,7 +10,7 @@ import {
   type PodSandboxStats,
 } from "../../api/gen/runtime.js";
 import { type MeasuredPod, metricDescriptors, podMetrics } from "../../api/metrics/pod-metrics.ts";
-import type { Call } from "../../../plugins/kit/call.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
 import { type Native, nowNs } from "../native.ts";
 import { within } from "../kernel/namespaces.ts";
 import { hasLabels } from "../list-filter.ts";

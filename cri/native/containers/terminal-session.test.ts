@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import t from "tap";
-import { systemClock } from "../../../plugins/kit/clock.ts";
+import { systemClock } from "../../../plugins/kit/base/clock.ts";
 import { shellTerminal } from "../../../test/harness/shell-terminal.ts";
 import { until } from "../../../test/harness/until.ts";
 import { libc } from "../kernel/libc.ts";

@@ -2,8 +2,8 @@
 
 import type { Readable, Writable } from "node:stream";
 import type { SessionStreams, TerminalSize } from "../../api/sessions.ts";
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
 import { holdTerminal, type Terminal } from "../kernel/terminal.ts";
 import type { StartedInTerminal } from "./terminal-start.ts";
 

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import t from "tap";
-import { systemClock } from "../../../plugins/kit/clock.ts";
+import { systemClock } from "../../../plugins/kit/base/clock.ts";
 import { until } from "../../../test/harness/until.ts";
 import { untilExecuted } from "./until-executed.ts";
 

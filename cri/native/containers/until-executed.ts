@@ -2,8 +2,8 @@
 // program's way (Go's exit code 2), not in the command's.
 
 import { readFileSync } from "node:fs";
-import { uninterrupted } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
+import { uninterrupted } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
 
 const patienceMs = 2000;
 const lookMs = 5;

@@ -4,8 +4,8 @@
 import { createReadStream } from "node:fs";
 import { mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Call } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { collect, digestOf } from "./content-store.ts";
 import { decompress } from "./decompress.ts";
 import { addImage, checkLayers } from "./image-pull.ts";

@@ -3,7 +3,7 @@
 import { PassThrough, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createZstdDecompress } from "node:zlib";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 
 /** The plain bytes. A broken stream throws a Fault `invalid`. */
 export async function* decompress(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, void> {

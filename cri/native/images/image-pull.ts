@@ -1,11 +1,11 @@
 // Pulls an image: mirrors in order, the manifest for this platform, config and layers in parallel, each download resumed where it
 // broke. Adds the image only when every layer is unpacked.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import { Fault, isFault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import { Fault, isFault } from "../../../plugins/kit/base/fault.ts";
 import type { PullBoard, PullMeter } from "../../api/pull-board.ts";
-import type { Log } from "../../../plugins/kit/log.ts";
+import type { Log } from "../../../plugins/kit/base/log.ts";
 import { collect, digestOf } from "./content-store.ts";
 import { inParallel } from "./in-parallel.ts";
 import type { ImageRecord, ImageStore } from "./image-store.ts";
@@ -19,7 +19,7 @@ import {
 } from "./manifest.ts";
 import { choosePlatform } from "./platform.ts";
 import { formatReference, type ImageReference, parseReference, repositoryName } from "./reference.ts";
-import type { Fetch } from "../../../plugins/kit/fetch.ts";
+import type { Fetch } from "../../../plugins/kit/base/fetch.ts";
 import { RegistryClient } from "./registry-client.ts";
 import { registryFetch } from "./registry-fetch.ts";
 import { endpointsFor, type RegistriesConfig, type RegistryCredentials } from "./registry-config.ts";

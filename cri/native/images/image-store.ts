@@ -4,9 +4,9 @@
 import { mkdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import { KeyedLock } from "../../../plugins/kit/keyed-lock.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import { KeyedLock } from "../../../plugins/kit/base/keyed-lock.ts";
 import { flushState, readStates } from "../state-file.ts";
 import type { ContentStore } from "./content-store.ts";
 import type { LayerStore } from "./layer-store.ts";

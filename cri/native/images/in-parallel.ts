@@ -1,6 +1,6 @@
 // Runs work over a list, a few at once. The first failure stops the rest, and is thrown when all have ended.
 
-import type { Call } from "../../../plugins/kit/call.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
 
 export async function inParallel<T>(
   items: readonly T[],

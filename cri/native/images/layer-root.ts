@@ -3,10 +3,10 @@
 // the kernel when it is a link, whoever put it there.
 
 import type { Stats } from "node:fs";
-import { Fault, isFault } from "../../../plugins/kit/fault.ts";
-import { Folder } from "../../../plugins/kit/safe-files/folder.ts";
-import { openBeneath } from "../../../plugins/kit/safe-files/open-beneath.ts";
-import { removeEntry } from "../../../plugins/kit/safe-files/remove-tree.ts";
+import { Fault, isFault } from "../../../plugins/kit/base/fault.ts";
+import { Folder } from "../../../plugins/kit/os/safe-files/folder.ts";
+import { openBeneath } from "../../../plugins/kit/os/safe-files/open-beneath.ts";
+import { removeEntry } from "../../../plugins/kit/os/safe-files/remove-tree.ts";
 
 const maxDepth = 200;
 const maxNameBytes = 4000;

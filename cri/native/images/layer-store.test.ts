@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import t from "tap";
-import { uninterrupted as call } from "../../../plugins/kit/call.ts";
+import { uninterrupted as call } from "../../../plugins/kit/base/call.ts";
 import { tarOf } from "../../../test/harness/image-builder.ts";
 import { LayerStore } from "./layer-store.ts";
 

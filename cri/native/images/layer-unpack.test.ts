@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkS
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { uninterrupted } from "../../../plugins/kit/call.ts";
+import { uninterrupted } from "../../../plugins/kit/base/call.ts";
 import { type TestEntry, tarOf } from "../../../test/harness/image-builder.ts";
 import { startSwapper } from "../../../test/harness/racer.ts";
 import { libc } from "../kernel/libc.ts";

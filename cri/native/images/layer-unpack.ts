@@ -15,8 +15,8 @@ import {
 } from "node:fs";
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
-import type { Call } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { LibcError, libc } from "../kernel/libc.ts";
 import { escape, LayerRoot, realFolder } from "./layer-root.ts";
 import { readTar, type TarEntry } from "./tar-reader.ts";

@@ -1,6 +1,6 @@
 // OCI and Docker manifests, indexes and image configs: parsed once from untrusted bytes, with what we use checked.
 
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { isDigest } from "./reference.ts";
 
 export interface Descriptor {

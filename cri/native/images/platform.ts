@@ -1,6 +1,6 @@
 // Which entry of an image index fits this machine.
 
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import type { Descriptor, Platform } from "./manifest.ts";
 
 const architectures: Record<string, Platform> = {

@@ -1,5 +1,5 @@
 import t from "tap";
-import { isFault } from "../../../plugins/kit/fault.ts";
+import { isFault } from "../../../plugins/kit/base/fault.ts";
 import { formatReference, parseReference } from "./reference.ts";
 
 const digest = `sha256:${"a".repeat(64)}`;

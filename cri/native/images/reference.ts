@@ -1,6 +1,6 @@
 // Image references: what a person writes, and the registry, repository, tag and digest that it means.
 
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 
 export interface ImageReference {
   /** Registry host with port, such as `docker.io`. */

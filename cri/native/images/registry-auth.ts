@@ -1,9 +1,9 @@
 // Answers a registry's challenge: a bearer token from the realm it names, or basic credentials. Keeps tokens until they expire.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import type { Fetch } from "../../../plugins/kit/fetch.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import type { Fetch } from "../../../plugins/kit/base/fetch.ts";
 import { collect } from "./content-store.ts";
 import { basicOf, type RegistryCredentials } from "./registry-config.ts";
 

@@ -1,12 +1,12 @@
 // One registry endpoint and one repository, over HTTP: manifests and blobs. Follows redirects without carrying credentials to
 // another origin, waits when told to slow down, and gives up with a Fault that says why.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import { Fault, toFault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import { Fault, toFault } from "../../../plugins/kit/base/fault.ts";
 import { collect } from "./content-store.ts";
 import { mediaTypes } from "./manifest.ts";
-import type { Fetch } from "../../../plugins/kit/fetch.ts";
+import type { Fetch } from "../../../plugins/kit/base/fetch.ts";
 import { RegistryAuth } from "./registry-auth.ts";
 import type { Endpoint, RegistryCredentials } from "./registry-config.ts";
 import { Patience } from "./registry-patience.ts";

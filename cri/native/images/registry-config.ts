@@ -1,6 +1,6 @@
 // Where a registry is really reached: mirrors, plain HTTP and standing credentials, in the shape of k3s's registries.yaml.
 
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import type { ImageReference } from "./reference.ts";
 
 export interface RegistryCredentials {

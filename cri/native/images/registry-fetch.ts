@@ -1,9 +1,9 @@
 // HTTP for one pull: a client per registry host with the trust its settings ask for. Connections live as long as the pull.
 
 import { readFileSync } from "node:fs";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import { type HttpFetch, httpFetch } from "../../../plugins/kit/platform/http-client.ts";
-import type { Fetch } from "../../../plugins/kit/fetch.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import { type HttpFetch, httpFetch } from "../../../plugins/kit/os/platform/http-client.ts";
+import type { Fetch } from "../../../plugins/kit/base/fetch.ts";
 import type { RegistriesConfig } from "./registry-config.ts";
 
 export interface RegistryFetch {

@@ -1,9 +1,9 @@
 // How long a registry may be silent before a connection to it counts as broken. Only waiting for the registry counts: whoever takes
 // the bytes may be as slow as a card is.
 
-import type { Call } from "../../../plugins/kit/call.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 
 export const stallMs = 60_000;
 

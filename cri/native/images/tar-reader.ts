@@ -1,6 +1,6 @@
 // Reads a tar stream entry by entry: ustar, pax (with extended attributes) and GNU long names. Knows nothing of disks.
 
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 
 type TarType = "file" | "directory" | "symlink" | "hardlink" | "char" | "block" | "fifo";
 

@@ -3,7 +3,7 @@
 
 import { rmSync } from "node:fs";
 import koffi from "koffi";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { bind, libc, LibcError } from "./libc.ts";
 
 const unixFamily = 1;

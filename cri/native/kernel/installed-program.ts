@@ -2,7 +2,7 @@
 
 import { chmodSync, existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 
 /** Where the program is, written there on first use; `purpose` is what cannot be done without it. */
 export function installedProgram(root: string, name: string, make: () => Buffer | undefined, purpose: string): string {

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { uninterrupted } from "../../../plugins/kit/call.ts";
+import { uninterrupted } from "../../../plugins/kit/base/call.ts";
 import { reaperProgram } from "./reaper-program.ts";
 import { Spawner } from "./spawn.ts";
 

@@ -9,7 +9,7 @@ import {
   type SystemCall,
   words,
   x64,
-} from "../../../plugins/kit/platform/elf-program.ts";
+} from "../../../plugins/kit/os/platform/elf-program.ts";
 
 /** What follows the fork, in the order in which it lies: the child's part up to its execve, and the parent's loop. */
 interface Machine {

@@ -2,9 +2,9 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { uninterrupted } from "../../../plugins/kit/call.ts";
+import { uninterrupted } from "../../../plugins/kit/base/call.ts";
 import { until } from "../../../test/harness/until.ts";
-import { isAlive, killTree, nameProcess } from "../../../plugins/kit/platform/processes.ts";
+import { isAlive, killTree, nameProcess } from "../../../plugins/kit/os/platform/processes.ts";
 import { bind, libc } from "./libc.ts";
 import { Spawner, spawn } from "./spawn.ts";
 

@@ -1,7 +1,7 @@
 // What is typed into a terminal, written to its near side without ever waiting for the program at the far one. The event loop's own streams
 // wait: libuv has no other way for the near side, and a program that does not read would hold up the whole process, for ever.
 
-import type { Clock } from "../../../plugins/kit/clock.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
 import { libc, LibcError } from "./libc.ts";
 
 const [shortestMs, longestMs] = [1, 100];

@@ -1,7 +1,7 @@
 import t from "tap";
 import { shellTerminal } from "../../../test/harness/shell-terminal.ts";
 import { until } from "../../../test/harness/until.ts";
-import { type Clock, FakeClock, systemClock } from "../../../plugins/kit/clock.ts";
+import { type Clock, FakeClock, systemClock } from "../../../plugins/kit/base/clock.ts";
 import { libc } from "./libc.ts";
 import { holdTerminal, silenceMs, type Terminal } from "./terminal.ts";
 

@@ -5,7 +5,7 @@
 
 import { ReadStream } from "node:tty";
 import type { TerminalSize } from "../../api/sessions.ts";
-import type { Clock } from "../../../plugins/kit/clock.ts";
+import type { Clock } from "../../../plugins/kit/base/clock.ts";
 import { TerminalInput } from "./terminal-input.ts";
 
 /** What a program left behind may hold the terminal open, in silence, after the end of the first one. */

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
 import { until } from "../../../test/harness/until.ts";
-import { isAlive, nameProcess } from "../../../plugins/kit/platform/processes.ts";
+import { isAlive, nameProcess } from "../../../plugins/kit/os/platform/processes.ts";
 import { reaped, spawn } from "../kernel/spawn.ts";
 import { libc } from "../kernel/libc.ts";
-import { holderProgram } from "../../../plugins/kit/platform/holder-program.ts";
+import { holderProgram } from "../../../plugins/kit/os/platform/holder-program.ts";
 
 t.test("holderProgram() is a static ELF file for each processor it knows", async (t) => {
   for (const [arch, machine] of [

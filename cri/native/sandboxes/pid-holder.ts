@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { installedProgram } from "../kernel/installed-program.ts";
 import { cloneFlags, libc, openFlags } from "../kernel/libc.ts";
 import { hold } from "../kernel/namespaces.ts";
-import { nameProcess, type ProcessName, signalProcess } from "../../../plugins/kit/platform/processes.ts";
+import { nameProcess, type ProcessName, signalProcess } from "../../../plugins/kit/os/platform/processes.ts";
 import { reaped, spawn } from "../kernel/spawn.ts";
-import { holderProgram } from "../../../plugins/kit/platform/holder-program.ts";
+import { holderProgram } from "../../../plugins/kit/os/platform/holder-program.ts";
 
 /** Synchronous: this thread's children are born elsewhere until it returns. */
 export function startHolder(root: string, nsFolder: string): ProcessName {

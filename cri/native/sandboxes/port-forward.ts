@@ -3,9 +3,9 @@
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { NamespaceMode } from "../../api/gen/runtime.js";
-import type { Call } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
-import { forwardPort } from "../../../plugins/kit/net/port-forward.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
+import { forwardPort } from "../../../plugins/kit/os/net/port-forward.ts";
 import type { Native } from "../native.ts";
 import { namespaceModes } from "./sandbox-record.ts";
 

@@ -3,7 +3,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type DNSConfig, NamespaceMode, type PodSandboxConfig } from "../../api/gen/runtime.js";
-import { Folder } from "../../../plugins/kit/safe-files/folder.ts";
+import { Folder } from "../../../plugins/kit/os/safe-files/folder.ts";
 import { libc } from "../kernel/libc.ts";
 import { mountFlags } from "../kernel/mounts.ts";
 import { namespaceModes } from "./sandbox-record.ts";

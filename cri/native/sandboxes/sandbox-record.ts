@@ -7,7 +7,7 @@ import {
   PodSandboxState,
   type PodSandboxStatus,
 } from "../../api/gen/runtime.js";
-import type { ProcessName } from "../../../plugins/kit/platform/processes.ts";
+import type { ProcessName } from "../../../plugins/kit/os/platform/processes.ts";
 
 export interface SandboxRecord {
   readonly id: string;

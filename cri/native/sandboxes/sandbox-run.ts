@@ -8,8 +8,8 @@ import {
 } from "../../api/gen/runtime.js";
 import { checkBandwidth } from "../../api/network-attachment.ts";
 import { checkUserNamespace } from "../../api/request-check.ts";
-import { type Call, uninterrupted } from "../../../plugins/kit/call.ts";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { type Call, uninterrupted } from "../../../plugins/kit/base/call.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { type Native, newId, nowNs } from "../native.ts";
 import { makeSandboxFiles } from "./sandbox-files.ts";
 import { hostnameOf, makeSandboxNamespaces } from "./sandbox-namespaces.ts";

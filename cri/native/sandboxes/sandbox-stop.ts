@@ -3,8 +3,8 @@
 
 import { join } from "node:path";
 import { ContainerEventType } from "../../api/gen/runtime.js";
-import type { Call } from "../../../plugins/kit/call.ts";
-import { removeTree } from "../../../plugins/kit/safe-files/remove-tree.ts";
+import type { Call } from "../../../plugins/kit/base/call.ts";
+import { removeTree } from "../../../plugins/kit/os/safe-files/remove-tree.ts";
 import { unmount } from "../kernel/mounts.ts";
 import { releaseNamespaces } from "../kernel/namespaces.ts";
 import { killContainer, removeContainer } from "../containers/container-end.ts";

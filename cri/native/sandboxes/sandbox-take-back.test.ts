@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
 import { networkLists } from "../../../cni/invoke/network-lists.ts";
-import { within } from "../../../plugins/kit/call.ts";
+import { within } from "../../../plugins/kit/base/call.ts";
 import { startNative, withoutNative } from "../../../test/harness/native.ts";
 import { PodSandboxConfig, PodSandboxState, RunPodSandboxRequest } from "../../api/gen/runtime.js";
 

@@ -1,7 +1,7 @@
 // SPDY/3.1 frames as bytes: what is written, and a reader that hands data on as it comes, so that a frame's length
 // never decides how much memory it takes.
 
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 
 export const frameType = {
   synStream: 1,

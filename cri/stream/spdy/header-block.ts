@@ -1,7 +1,7 @@
 // Header blocks of SPDY/3: pairs of names and values in one zlib stream per direction and connection.
 
 import { constants, createInflate, type Inflate } from "node:zlib";
-import { Fault } from "../../../plugins/kit/fault.ts";
+import { Fault } from "../../../plugins/kit/base/fault.ts";
 import { headerDictionary, headerDictionaryId } from "./dictionary.ts";
 
 /** Names in lower case. A name with several values has them joined by NUL. */

@@ -4,7 +4,7 @@
 // then are windows kept, otherwise a full stream holds the whole transport, which bounds memory just as well.
 
 import type { Duplex } from "node:stream";
-import { Fault, toFault } from "../../../plugins/kit/fault.ts";
+import { Fault, toFault } from "../../../plugins/kit/base/fault.ts";
 import {
   type ControlFrame,
   controlFrame,

@@ -1,11 +1,11 @@
 // The `authorizer` variable of expressions. Expressions never wait, access checks do: an unknown answer is noted and the
 // evaluation given up; the answer is fetched and the expression evaluated again with it at hand.
 
-import type { UserInfo } from "../../kit/admission.ts";
-import type { Call } from "../../kit/call.ts";
-import type { CelBudget, CelProgram } from "../../kit/cel.ts";
-import type { AccessQuestion, ClusterView } from "../../kit/cluster-view.ts";
-import { Fault } from "../../kit/fault.ts";
+import type { UserInfo } from "../../kit/kube/user-info.ts";
+import type { Call } from "../../kit/base/call.ts";
+import type { CelBudget, CelProgram } from "../../kit/kube/cel.ts";
+import type { AccessQuestion, ClusterView } from "../../kit/kube/cluster-view.ts";
+import { Fault } from "../../kit/base/fault.ts";
 
 type Resource = NonNullable<AccessQuestion["resource"]>;
 

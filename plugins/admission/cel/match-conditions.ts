@@ -1,10 +1,10 @@
 // The match conditions of webhooks and policies: expressions that must all be true for the rest to be asked.
 
-import type { AdmissionRequest } from "../../kit/admission.ts";
-import type { Call } from "../../kit/call.ts";
-import { type CelProgram, costOfOneExpression, openCel } from "../../kit/cel.ts";
-import type { ClusterView } from "../../kit/cluster-view.ts";
-import { Fault } from "../../kit/fault.ts";
+import type { AdmissionRequest } from "../../kit/contracts/admission.ts";
+import type { Call } from "../../kit/base/call.ts";
+import { type CelProgram, costOfOneExpression, openCel } from "../../kit/kube/cel.ts";
+import type { ClusterView } from "../../kit/kube/cluster-view.ts";
+import { Fault } from "../../kit/base/fault.ts";
 import { authorizerFunctions } from "./authorizer.ts";
 import { type AdmissionValues, admissionValues, declarations } from "./variables.ts";
 

@@ -1,9 +1,9 @@
 // The variables that admission expressions see: the objects, the request, the namespace and the authorizer.
 
-import type { AdmissionRequest } from "../../kit/admission.ts";
-import type { Call } from "../../kit/call.ts";
-import type { Cel } from "../../kit/cel.ts";
-import type { ClusterView } from "../../kit/cluster-view.ts";
+import type { AdmissionRequest } from "../../kit/contracts/admission.ts";
+import type { Call } from "../../kit/base/call.ts";
+import type { Cel } from "../../kit/kube/cel.ts";
+import type { ClusterView } from "../../kit/kube/cluster-view.ts";
 import { namespaceOf } from "../matching.ts";
 import { AccessSession, CelAuthorizer } from "./authorizer.ts";
 

@@ -1,5 +1,5 @@
-import type { Fault } from "../../kit/fault.ts";
-import { statusFault } from "../../kit/status-fault.ts";
+import type { Fault } from "../../kit/base/fault.ts";
+import { statusFault } from "../../kit/kube/status-fault.ts";
 
 /** What a node is answered when the object that decides is not there: 404, as kubelets expect of pods that are gone. */
 export function absent(resource: string, name: string): Fault {

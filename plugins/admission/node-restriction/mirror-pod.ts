@@ -1,8 +1,8 @@
 // The only pods a node creates are mirrors of its static pods, bound to it, owned by it, and without references to API objects.
 
-import { type AdmissionRequest, refuse } from "../../kit/admission.ts";
-import type { Call } from "../../kit/call.ts";
-import type { Node, Pod } from "../../kit/objects/types.ts";
+import { type AdmissionRequest, refuse } from "../../kit/contracts/admission.ts";
+import type { Call } from "../../kit/base/call.ts";
+import type { Node, Pod } from "../../kit/kube/objects/types.ts";
 import type { Tools } from "../step.ts";
 import { absent } from "./absent.ts";
 import { apiObjectReference } from "./references.ts";

@@ -1,9 +1,9 @@
 // What a node may write of its own Node object. It connects to no Node at all, not even through its own: the API server would
 // dial whatever address the node reports, with the credentials that every kubelet trusts.
 
-import { type AdmissionRequest, refuse } from "../../kit/admission.ts";
-import type { Node } from "../../kit/objects/types.ts";
-import { equalJson } from "../../kit/patch/json-tree.ts";
+import { type AdmissionRequest, refuse } from "../../kit/contracts/admission.ts";
+import type { Node } from "../../kit/kube/objects/types.ts";
+import { equalJson } from "../../kit/kube/patch/json-tree.ts";
 import { forbiddenLabels } from "./labels.ts";
 
 const podCidrs = (node: Node | undefined) => [node?.spec?.podCIDR ?? "", ...(node?.spec?.podCIDRs ?? [])];

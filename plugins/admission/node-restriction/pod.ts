@@ -1,9 +1,9 @@
 // What a node may do to pods: create and delete its mirror pods, report the status of pods bound to it, evict them.
 
-import { type AdmissionRequest, refuse } from "../../kit/admission.ts";
-import type { Call } from "../../kit/call.ts";
-import type { KubeObject, Pod } from "../../kit/objects/types.ts";
-import { equalJson } from "../../kit/patch/json-tree.ts";
+import { type AdmissionRequest, refuse } from "../../kit/contracts/admission.ts";
+import type { Call } from "../../kit/base/call.ts";
+import type { KubeObject, Pod } from "../../kit/kube/objects/types.ts";
+import { equalJson } from "../../kit/kube/patch/json-tree.ts";
 import type { Tools } from "../step.ts";
 import { absent } from "./absent.ts";
 import { checkMirrorPod } from "./mirror-pod.ts";

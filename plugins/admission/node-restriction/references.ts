@@ -1,6 +1,6 @@
 // Which API objects a pod names, for pods that may name none. A volume source that is not known here is refused.
 
-import type { Container, Pod } from "../../kit/objects/types.ts";
+import type { Container, Pod } from "../../kit/kube/objects/types.ts";
 
 /** Sources that read nothing from the API server, unless they have a `secretRef`, which is looked for before. */
 const harmless = new Set([

@@ -1,8 +1,8 @@
 // A node asks for service account tokens only on behalf of a pod that runs on it, and only for audiences that the pod uses.
 
-import { type AdmissionRequest, refuse } from "../../kit/admission.ts";
-import type { Call } from "../../kit/call.ts";
-import type { KubeObject, PersistentVolume, PersistentVolumeClaim, Pod, Volume } from "../../kit/objects/types.ts";
+import { type AdmissionRequest, refuse } from "../../kit/contracts/admission.ts";
+import type { Call } from "../../kit/base/call.ts";
+import type { KubeObject, PersistentVolume, PersistentVolumeClaim, Pod, Volume } from "../../kit/kube/objects/types.ts";
 import type { Tools } from "../step.ts";
 import { absent } from "./absent.ts";
 

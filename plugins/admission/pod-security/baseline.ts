@@ -1,7 +1,7 @@
 // The checks of the baseline level: known ways out of a container are closed.
 
-import { safeSysctls } from "../../kit/objects/safe-sysctls.ts";
-import type { Container } from "../../kit/objects/types.ts";
+import { safeSysctls } from "../../kit/kube/objects/safe-sysctls.ts";
+import type { Container } from "../../kit/kube/objects/types.ts";
 import {
   badContainers,
   type Check,

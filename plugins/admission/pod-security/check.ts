@@ -1,6 +1,6 @@
 // What the checks of the Pod Security Standards share: how they see a pod, and how they word what they forbid.
 
-import type { Container, ObjectMeta, PodSpec } from "../../kit/objects/types.ts";
+import type { Container, ObjectMeta, PodSpec } from "../../kit/kube/objects/types.ts";
 
 export interface PodView {
   readonly metadata: ObjectMeta;

@@ -1,6 +1,6 @@
 // The checks of the restricted level: current hardening practice.
 
-import type { Container, Volume } from "../../kit/objects/types.ts";
+import type { Container, Volume } from "../../kit/kube/objects/types.ts";
 import {
   badContainers,
   type Check,

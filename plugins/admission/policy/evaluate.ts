@@ -1,8 +1,8 @@
 // Evaluates one policy for one request and one parameter: what it denies, and what it wants noted.
 
-import type { Call } from "../../kit/call.ts";
-import { type Cel, type CelBudget, type CelProgram, costOfOneExpression, costOfOneObject } from "../../kit/cel.ts";
-import { Fault } from "../../kit/fault.ts";
+import type { Call } from "../../kit/base/call.ts";
+import { type Cel, type CelBudget, type CelProgram, costOfOneExpression, costOfOneObject } from "../../kit/kube/cel.ts";
+import { Fault } from "../../kit/base/fault.ts";
 import { authorizerFunctions } from "../cel/authorizer.ts";
 import { type AdmissionValues, declarations } from "../cel/variables.ts";
 import type { Policy, Validation } from "./objects.ts";

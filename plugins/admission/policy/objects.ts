@@ -1,7 +1,7 @@
 // Validating admission policies and their bindings as they are stored.
 
-import type { KubeObject } from "../../kit/objects/types.ts";
-import type { LabelSelector } from "../../kit/selector.ts";
+import type { KubeObject } from "../../kit/kube/objects/types.ts";
+import type { LabelSelector } from "../../kit/kube/selector.ts";
 import type { MatchCondition } from "../cel/match-conditions.ts";
 import type { RuleWithOperations, Selectors } from "../matching.ts";
 

@@ -1,11 +1,11 @@
 // Finds the parameter objects that a binding refers to.
 
-import type { AdmissionRequest } from "../../kit/admission.ts";
-import type { ClusterView, GroupResource } from "../../kit/cluster-view.ts";
-import { Fault } from "../../kit/fault.ts";
-import { resources } from "../../kit/objects/resources.ts";
-import type { KubeObject } from "../../kit/objects/types.ts";
-import { labelSelectorOf } from "../../kit/selector.ts";
+import type { AdmissionRequest } from "../../kit/contracts/admission.ts";
+import type { ClusterView, GroupResource } from "../../kit/kube/cluster-view.ts";
+import { Fault } from "../../kit/base/fault.ts";
+import { resources } from "../../kit/kube/objects/resources.ts";
+import type { KubeObject } from "../../kit/kube/objects/types.ts";
+import { labelSelectorOf } from "../../kit/kube/selector.ts";
 import type { Policy, PolicyBinding } from "./objects.ts";
 
 interface Definition extends KubeObject {

@@ -1,7 +1,7 @@
 // Decides whether a write fits a quota, and what the quota's use is after it. Pure.
 
-import { type AdmissionRequest } from "../../kit/admission.ts";
-import type { KubeObject, Pod } from "../../kit/objects/types.ts";
+import { type AdmissionRequest } from "../../kit/contracts/admission.ts";
+import type { KubeObject, Pod } from "../../kit/kube/objects/types.ts";
 import {
   addQuantity,
   compareQuantity,
@@ -10,7 +10,7 @@ import {
   type Quantity,
   subtractQuantity,
   zeroQuantity,
-} from "../../kit/quantity.ts";
+} from "../../kit/kube/quantity.ts";
 import { isInScope, type ResourceQuota } from "../../kit/quota/scopes.ts";
 import { missingRequirements, type Usage, usageOf } from "../../kit/quota/usage.ts";
 

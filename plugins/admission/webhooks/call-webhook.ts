@@ -1,15 +1,15 @@
 // One question to one webhook: the AdmissionReview that is sent, what may come back, and what a failure means.
 
 import { randomUUID } from "node:crypto";
-import type { AdmissionRequest } from "../../kit/admission.ts";
-import type { Call } from "../../kit/call.ts";
-import type { Clock } from "../../kit/clock.ts";
-import { postTo, type WebhookReach } from "../../kit/client-config.ts";
-import type { ClusterView } from "../../kit/cluster-view.ts";
-import { Fault } from "../../kit/fault.ts";
-import { refuseInexact } from "../../kit/inexact-integers.ts";
-import type { Log } from "../../kit/log.ts";
-import { badRequest, statusFault } from "../../kit/status-fault.ts";
+import type { AdmissionRequest } from "../../kit/contracts/admission.ts";
+import type { Call } from "../../kit/base/call.ts";
+import type { Clock } from "../../kit/base/clock.ts";
+import { postTo, type WebhookReach } from "../../kit/kube/client-config.ts";
+import type { ClusterView } from "../../kit/kube/cluster-view.ts";
+import { Fault } from "../../kit/base/fault.ts";
+import { refuseInexact } from "../../kit/base/inexact-integers.ts";
+import type { Log } from "../../kit/base/log.ts";
+import { badRequest, statusFault } from "../../kit/kube/status-fault.ts";
 import { meetsConditions } from "../cel/match-conditions.ts";
 import { requestFacts } from "../cel/variables.ts";
 import type { Webhook } from "./configuration.ts";

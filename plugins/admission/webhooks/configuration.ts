@@ -1,10 +1,10 @@
 // Webhook configurations as they are stored, in the order in which they are asked.
 
-import type { AdmissionRequest } from "../../kit/admission.ts";
-import type { Call } from "../../kit/call.ts";
-import type { ClientConfig } from "../../kit/client-config.ts";
-import type { ClusterView } from "../../kit/cluster-view.ts";
-import type { KubeObject } from "../../kit/objects/types.ts";
+import type { AdmissionRequest } from "../../kit/contracts/admission.ts";
+import type { Call } from "../../kit/base/call.ts";
+import type { ClientConfig } from "../../kit/kube/client-config.ts";
+import type { ClusterView } from "../../kit/kube/cluster-view.ts";
+import type { KubeObject } from "../../kit/kube/objects/types.ts";
 import type { MatchCondition } from "../cel/match-conditions.ts";
 import {
   isExempt,

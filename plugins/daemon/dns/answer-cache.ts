@@ -1,6 +1,6 @@
 // Answers of upstream servers, kept for as long as they say, and given out with the time they have left.
 
-import type { Clock } from "../../kit/clock.ts";
+import type { Clock } from "../../kit/base/clock.ts";
 
 interface Cached {
   readonly bytes: Buffer;

@@ -1,6 +1,6 @@
 // DNS messages on the wire: reads questions from anybody (so it never throws on bad bytes), writes answers with compressed names.
 
-import { addressBytes, parseAddress } from "../../kit/net/address.ts";
+import { addressBytes, parseAddress } from "../../kit/os/net/address.ts";
 
 export const recordType = {
   A: 1,

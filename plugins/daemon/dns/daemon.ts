@@ -1,13 +1,13 @@
 // The dns daemon: keeps the zone in step with services and endpoint slices and serves it on the cluster DNS addresses of this node.
 
 import { setMaxListeners } from "node:events";
-import type { Call } from "../../kit/call.ts";
-import type { Clock } from "../../kit/clock.ts";
-import type { Daemon } from "../../kit/daemon.ts";
-import type { Log } from "../../kit/log.ts";
-import type { NodeContext } from "../../kit/node-context.ts";
-import { resources } from "../../kit/objects/resources.ts";
-import type { EndpointSlice, Service } from "../../kit/objects/types.ts";
+import type { Call } from "../../kit/base/call.ts";
+import type { Clock } from "../../kit/base/clock.ts";
+import type { Daemon } from "../../kit/contracts/daemon.ts";
+import type { Log } from "../../kit/base/log.ts";
+import type { NodeContext } from "../../kit/contracts/node-context.ts";
+import { resources } from "../../kit/kube/objects/resources.ts";
+import type { EndpointSlice, Service } from "../../kit/kube/objects/types.ts";
 import { Forwarder, type Upstream } from "./forward.ts";
 import { LoopbackAddresses } from "./loopback-addresses.ts";
 import { LoopGuard } from "./loop-guard.ts";

@@ -4,9 +4,9 @@
 import dgram from "node:dgram";
 import { randomInt } from "node:crypto";
 import net from "node:net";
-import type { Call } from "../../kit/call.ts";
-import type { Clock } from "../../kit/clock.ts";
-import { Fault } from "../../kit/fault.ts";
+import type { Call } from "../../kit/base/call.ts";
+import type { Clock } from "../../kit/base/clock.ts";
+import { Fault } from "../../kit/base/fault.ts";
 import type { Question } from "./codec.ts";
 import { AnswerCache } from "./answer-cache.ts";
 

@@ -2,7 +2,7 @@
 // arrives here, the list leads back to us and is not asked any more, until it is another one.
 
 import { randomBytes } from "node:crypto";
-import type { Log } from "../../kit/log.ts";
+import type { Log } from "../../kit/base/log.ts";
 import { type Question, recordType } from "./codec.ts";
 import type { Upstream } from "./forward.ts";
 

@@ -3,11 +3,11 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { addressBits, formatPrefix, parseAddress, tryAddress } from "../../kit/net/address.ts";
-import { otherClaim } from "../../kit/net/claim.ts";
-import { getLink, openRoutes } from "../../kit/net/links.ts";
-import { addAddress, deleteAddress } from "../../kit/net/routes.ts";
-import { writeFileAtomic } from "../../kit/platform/files.ts";
+import { addressBits, formatPrefix, parseAddress, tryAddress } from "../../kit/os/net/address.ts";
+import { otherClaim } from "../../kit/os/net/claim.ts";
+import { getLink, openRoutes } from "../../kit/os/net/links.ts";
+import { addAddress, deleteAddress } from "../../kit/os/net/routes.ts";
+import { writeFileAtomic } from "../../kit/os/platform/files.ts";
 
 export class LoopbackAddresses {
   readonly #path: string;

@@ -1,11 +1,20 @@
 // Offers cluster DNS as a daemon of the node.
 
-import { boolean, checkSettings, integer, listOf, optional, present, string, that } from "../../kit/config-check.ts";
-import { type Daemon, daemonKind } from "../../kit/daemon.ts";
-import { Fault } from "../../kit/fault.ts";
-import { tryAddress } from "../../kit/net/address.ts";
-import { nodeContextKind } from "../../kit/node-context.ts";
-import type { Plugin } from "../../kit/plugin.ts";
+import {
+  boolean,
+  checkSettings,
+  integer,
+  listOf,
+  optional,
+  present,
+  string,
+  that,
+} from "../../kit/base/config-check.ts";
+import { type Daemon, daemonKind } from "../../kit/contracts/daemon.ts";
+import { Fault } from "../../kit/base/fault.ts";
+import { tryAddress } from "../../kit/os/net/address.ts";
+import { nodeContextKind } from "../../kit/contracts/node-context.ts";
+import type { Plugin } from "../../kit/base/plugin.ts";
 import { type DnsSettings, dnsDaemon } from "./daemon.ts";
 
 export const dns: Plugin<Daemon, DnsSettings> = {

@@ -1,8 +1,8 @@
 // The records of the cluster's zone, kept from services and endpoint slices and found without a search. Follows the Kubernetes
 // DNS-based service discovery specification, version 1.1.0. Pure memory, no sockets.
 
-import { reverseName, tryAddress } from "../../kit/net/address.ts";
-import type { EndpointSlice, Service } from "../../kit/objects/types.ts";
+import { reverseName, tryAddress } from "../../kit/os/net/address.ts";
+import type { EndpointSlice, Service } from "../../kit/kube/objects/types.ts";
 import type { RecordData } from "./codec.ts";
 
 interface NamedEndpoint {

@@ -1,7 +1,7 @@
 // The node's own name servers, read from resolv.conf and again when it changes.
 
 import { readFileSync, statSync } from "node:fs";
-import { tryAddress } from "../../kit/net/address.ts";
+import { tryAddress } from "../../kit/os/net/address.ts";
 import type { Upstream } from "./forward.ts";
 
 export function parseNameservers(text: string): string[] {

@@ -2,9 +2,9 @@
 
 import dgram from "node:dgram";
 import net from "node:net";
-import type { Call } from "../../kit/call.ts";
-import { Fault } from "../../kit/fault.ts";
-import type { Log } from "../../kit/log.ts";
+import type { Call } from "../../kit/base/call.ts";
+import { Fault } from "../../kit/base/fault.ts";
+import type { Log } from "../../kit/base/log.ts";
 import {
   type Answer,
   type Question,

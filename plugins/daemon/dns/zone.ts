@@ -1,7 +1,7 @@
 // Answers questions about the cluster's zone from the records: what exists, what exists without such a record, and what does not.
 // Pure but for the shuffle of several addresses.
 
-import { tryAddress } from "../../kit/net/address.ts";
+import { tryAddress } from "../../kit/os/net/address.ts";
 import { type Answer, type DnsRecord, type RecordData, recordType, responseCode } from "./codec.ts";
 import { addressData, type ServiceEntry, type ServiceRecords } from "./records.ts";
 

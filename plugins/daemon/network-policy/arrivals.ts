@@ -1,7 +1,7 @@
 // Pods of this node that have their addresses while the API's copy does not tell them yet. Nothing runs in such a pod until the rules
 // for it are in the kernel: policies hold from its first packet on.
 
-import type { Pod } from "../../kit/objects/types.ts";
+import type { Pod } from "../../kit/kube/objects/types.ts";
 
 interface Arrival {
   readonly pod: Pod;

@@ -4,8 +4,8 @@
 // which jumps to each policy's chain and drops what none accepted.
 
 import { createHash } from "node:crypto";
-import type { Namespace, NetworkPolicy, Pod } from "../../kit/objects/types.ts";
-import { labelSelectorOf } from "../../kit/selector.ts";
+import type { Namespace, NetworkPolicy, Pod } from "../../kit/kube/objects/types.ts";
+import { labelSelectorOf } from "../../kit/kube/selector.ts";
 import { addElement, emptyPlan, type Plan } from "../ruleset/plan.ts";
 import { type Peers, type PolicyPeer, resolvePeers } from "./peers.ts";
 import { type PolicyPort, portMatches } from "./ports.ts";

@@ -1,15 +1,15 @@
 // The network-policy daemon: keeps the policy table in step with policies, pods and namespaces. Watches pods only once there is a
 // policy: on most small clusters there is none.
 
-import type { Call } from "../../kit/call.ts";
-import type { Clock } from "../../kit/clock.ts";
-import type { Daemon } from "../../kit/daemon.ts";
-import type { Log } from "../../kit/log.ts";
-import { openNft } from "../../kit/net/nft.ts";
-import { writeNetSetting } from "../../kit/net/sysctl.ts";
-import type { NodeContext, PodConnected } from "../../kit/node-context.ts";
-import { resources } from "../../kit/objects/resources.ts";
-import type { Namespace, NetworkPolicy, Pod } from "../../kit/objects/types.ts";
+import type { Call } from "../../kit/base/call.ts";
+import type { Clock } from "../../kit/base/clock.ts";
+import type { Daemon } from "../../kit/contracts/daemon.ts";
+import type { Log } from "../../kit/base/log.ts";
+import { openNft } from "../../kit/os/net/nft.ts";
+import { writeNetSetting } from "../../kit/os/net/sysctl.ts";
+import type { NodeContext, PodConnected } from "../../kit/contracts/node-context.ts";
+import { resources } from "../../kit/kube/objects/resources.ts";
+import type { Namespace, NetworkPolicy, Pod } from "../../kit/kube/objects/types.ts";
 import { RuleGeneration } from "../ruleset/generation.ts";
 import { OwnedTable } from "../ruleset/table.ts";
 import { Arrivals } from "./arrivals.ts";

@@ -1,8 +1,8 @@
 // Who the peers of a policy rule are: pods by selectors, and blocks of addresses. Pure.
 
-import { networkOf, formatPrefix, tryPrefix } from "../../kit/net/address.ts";
-import type { Namespace, Pod } from "../../kit/objects/types.ts";
-import { type LabelSelector, labelSelectorOf } from "../../kit/selector.ts";
+import { networkOf, formatPrefix, tryPrefix } from "../../kit/os/net/address.ts";
+import type { Namespace, Pod } from "../../kit/kube/objects/types.ts";
+import { type LabelSelector, labelSelectorOf } from "../../kit/kube/selector.ts";
 
 export interface PolicyPeer {
   readonly podSelector?: LabelSelector;

@@ -1,9 +1,9 @@
 // Offers network policies as a daemon of the node.
 
-import { type Daemon, daemonKind } from "../../kit/daemon.ts";
-import { Fault } from "../../kit/fault.ts";
-import { nodeContextKind } from "../../kit/node-context.ts";
-import type { Plugin } from "../../kit/plugin.ts";
+import { type Daemon, daemonKind } from "../../kit/contracts/daemon.ts";
+import { Fault } from "../../kit/base/fault.ts";
+import { nodeContextKind } from "../../kit/contracts/node-context.ts";
+import type { Plugin } from "../../kit/base/plugin.ts";
 import { networkPolicyDaemon } from "./daemon.ts";
 
 export const networkPolicy: Plugin<Daemon, undefined> = {

@@ -1,6 +1,6 @@
 // The ports of a policy rule as nftables matches: numbers, ranges, and names that each pod resolves for itself. Pure.
 
-import type { Pod } from "../../kit/objects/types.ts";
+import type { Pod } from "../../kit/kube/objects/types.ts";
 
 export interface PolicyPort {
   readonly protocol?: string;

@@ -2,7 +2,7 @@
 // that it repairs what others removed and never disturbs what is right. Only touches routes marked as ours and our own device.
 
 import { createHash } from "node:crypto";
-import { isFault } from "../../kit/fault.ts";
+import { isFault } from "../../kit/base/fault.ts";
 import {
   type Address,
   addressBits,
@@ -12,8 +12,8 @@ import {
   isSameAddress,
   parsePrefix,
   type Prefix,
-} from "../../kit/net/address.ts";
-import { otherClaim } from "../../kit/net/claim.ts";
+} from "../../kit/os/net/address.ts";
+import { otherClaim } from "../../kit/os/net/claim.ts";
 import {
   createVxlan,
   deleteLink,
@@ -23,8 +23,8 @@ import {
   listLinks,
   openRoutes,
   setLink,
-} from "../../kit/net/links.ts";
-import type { NetlinkSocket } from "../../kit/net/netlink.ts";
+} from "../../kit/os/net/links.ts";
+import type { NetlinkSocket } from "../../kit/os/net/netlink.ts";
 import {
   addAddress,
   addRoute,
@@ -38,7 +38,7 @@ import {
   ownProtocol,
   type Route,
   setNeighbour,
-} from "../../kit/net/routes.ts";
+} from "../../kit/os/net/routes.ts";
 import { type OverlayPlan, tunnelOverhead } from "./plan.ts";
 
 export interface OverlaySettings {

@@ -1,15 +1,15 @@
 // The overlay daemon: follows Node objects and keeps this node's way to the pods of the others.
 
-import type { Call } from "../../kit/call.ts";
-import type { Clock } from "../../kit/clock.ts";
-import type { Daemon } from "../../kit/daemon.ts";
-import { isFault } from "../../kit/fault.ts";
-import type { Log } from "../../kit/log.ts";
-import { enableForwarding } from "../../kit/net/forwarding.ts";
-import { openRoutes } from "../../kit/net/links.ts";
-import type { NodeContext } from "../../kit/node-context.ts";
-import { resources } from "../../kit/objects/resources.ts";
-import type { Node } from "../../kit/objects/types.ts";
+import type { Call } from "../../kit/base/call.ts";
+import type { Clock } from "../../kit/base/clock.ts";
+import type { Daemon } from "../../kit/contracts/daemon.ts";
+import { isFault } from "../../kit/base/fault.ts";
+import type { Log } from "../../kit/base/log.ts";
+import { enableForwarding } from "../../kit/os/net/forwarding.ts";
+import { openRoutes } from "../../kit/os/net/links.ts";
+import type { NodeContext } from "../../kit/contracts/node-context.ts";
+import { resources } from "../../kit/kube/objects/resources.ts";
+import type { Node } from "../../kit/kube/objects/types.ts";
 import { Wake } from "../wake.ts";
 import { applyOverlay, connectedPrefixes, type OverlaySettings, removeOverlay } from "./apply.ts";
 import { describePlan, type OverlayMode, planOverlay, siteOf } from "./plan.ts";

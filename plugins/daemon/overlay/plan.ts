@@ -12,8 +12,8 @@ import {
   type Prefix,
   tryAddress,
   tryPrefix,
-} from "../../kit/net/address.ts";
-import type { Node } from "../../kit/objects/types.ts";
+} from "../../kit/os/net/address.ts";
+import type { Node } from "../../kit/kube/objects/types.ts";
 
 export type OverlayMode = "auto" | "vxlan" | "host-gw";
 

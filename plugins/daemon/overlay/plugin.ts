@@ -1,10 +1,19 @@
 // Offers the overlay as a daemon of the node.
 
-import { checkSettings, integer, oneOf, optional, present, string, that, withDefault } from "../../kit/config-check.ts";
-import { type Daemon, daemonKind } from "../../kit/daemon.ts";
-import { Fault } from "../../kit/fault.ts";
-import { nodeContextKind } from "../../kit/node-context.ts";
-import type { Plugin } from "../../kit/plugin.ts";
+import {
+  checkSettings,
+  integer,
+  oneOf,
+  optional,
+  present,
+  string,
+  that,
+  withDefault,
+} from "../../kit/base/config-check.ts";
+import { type Daemon, daemonKind } from "../../kit/contracts/daemon.ts";
+import { Fault } from "../../kit/base/fault.ts";
+import { nodeContextKind } from "../../kit/contracts/node-context.ts";
+import type { Plugin } from "../../kit/base/plugin.ts";
 import { overlayDefaults, type OverlaySettings } from "./apply.ts";
 import { overlayDaemon } from "./daemon.ts";
 import type { OverlayMode } from "./plan.ts";

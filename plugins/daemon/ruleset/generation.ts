@@ -1,7 +1,7 @@
 // The number that the kernel counts up with every change of any nftables rule in this namespace: a cheap way to learn that
 // somebody did something, before looking at what.
 
-import { NetlinkSocket, readAttributes } from "../../kit/net/netlink.ts";
+import { NetlinkSocket, readAttributes } from "../../kit/os/net/netlink.ts";
 
 const NETLINK_NETFILTER = 12;
 const NFT_MSG_GETGEN = (10 << 8) | 16;

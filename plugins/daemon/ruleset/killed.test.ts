@@ -8,9 +8,9 @@ import t from "tap";
 import { openKernel } from "../../../cni/net/kernel.ts";
 import { RulesetWriter } from "../../../test/fixtures/ruleset-writer.ts";
 import { noNetworkReason, playHost } from "../../../test/harness/network.ts";
-import { uninterrupted as call } from "../../kit/call.ts";
-import { isFault } from "../../kit/fault.ts";
-import { selfCommand } from "../../kit/platform/runtime.ts";
+import { uninterrupted as call } from "../../kit/base/call.ts";
+import { isFault } from "../../kit/base/fault.ts";
+import { selfCommand } from "../../kit/os/platform/runtime.ts";
 import { policyTable } from "../network-policy/base.ts";
 import { serviceTable } from "../service-proxy/base.ts";
 

@@ -1,10 +1,10 @@
 // Keeps one nftables table as its owners want it: each commit is one transaction with only what changed, and a check notices
 // when somebody else changed or flushed the table and writes it anew. Never touches another table.
 
-import type { Call } from "../../kit/call.ts";
-import { isFault } from "../../kit/fault.ts";
-import type { Log } from "../../kit/log.ts";
-import type { Nft, NftObject } from "../../kit/net/nft.ts";
+import type { Call } from "../../kit/base/call.ts";
+import { isFault } from "../../kit/base/fault.ts";
+import type { Log } from "../../kit/base/log.ts";
+import type { Nft, NftObject } from "../../kit/os/net/nft.ts";
 import type { Plan } from "./plan.ts";
 import { deltaScript } from "./script.ts";
 import { isEmptyDelta, TableState } from "./state.ts";

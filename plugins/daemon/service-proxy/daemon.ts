@@ -1,19 +1,19 @@
 // The service-proxy daemon: watches services, endpoint slices and nodes, and runs the proxy on them.
 
-import type { Call } from "../../kit/call.ts";
-import type { Clock } from "../../kit/clock.ts";
-import type { Daemon } from "../../kit/daemon.ts";
-import type { Log } from "../../kit/log.ts";
-import { acceptForwarding, withdrawForwarding } from "../../kit/net/forward-accept.ts";
-import { contains, parsePrefix } from "../../kit/net/address.ts";
-import { isLegacyInUse } from "../../kit/net/legacy-forward.ts";
-import { listLinks, openRoutes } from "../../kit/net/links.ts";
-import { listAddresses } from "../../kit/net/routes.ts";
-import { type Nft, openNft } from "../../kit/net/nft.ts";
-import type { NodeContext } from "../../kit/node-context.ts";
-import { nodeAddresses } from "../../kit/node-load-balancer.ts";
-import { resources } from "../../kit/objects/resources.ts";
-import type { EndpointSlice, Node, Service } from "../../kit/objects/types.ts";
+import type { Call } from "../../kit/base/call.ts";
+import type { Clock } from "../../kit/base/clock.ts";
+import type { Daemon } from "../../kit/contracts/daemon.ts";
+import type { Log } from "../../kit/base/log.ts";
+import { acceptForwarding, withdrawForwarding } from "../../kit/os/net/forward-accept.ts";
+import { contains, parsePrefix } from "../../kit/os/net/address.ts";
+import { isLegacyInUse } from "../../kit/os/net/legacy-forward.ts";
+import { listLinks, openRoutes } from "../../kit/os/net/links.ts";
+import { listAddresses } from "../../kit/os/net/routes.ts";
+import { type Nft, openNft } from "../../kit/os/net/nft.ts";
+import type { NodeContext } from "../../kit/contracts/node-context.ts";
+import { nodeAddresses } from "../../kit/kube/node-load-balancer.ts";
+import { resources } from "../../kit/kube/objects/resources.ts";
+import type { EndpointSlice, Node, Service } from "../../kit/kube/objects/types.ts";
 import { RuleGeneration } from "../ruleset/generation.ts";
 import { Wake } from "../wake.ts";
 import { allowServices } from "./kernel-settings.ts";

@@ -1,8 +1,8 @@
 // Which endpoints of a service take traffic from this node: ready ones; where none is, those that still serve while they
 // terminate; near ones where hints say so. Pure.
 
-import type { Family } from "../../kit/net/address.ts";
-import type { EndpointSlice } from "../../kit/objects/types.ts";
+import type { Family } from "../../kit/os/net/address.ts";
+import type { EndpointSlice } from "../../kit/kube/objects/types.ts";
 
 export interface Endpoint {
   readonly ip: string;

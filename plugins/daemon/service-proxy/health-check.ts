@@ -1,7 +1,7 @@
 // Health check node ports: tells a load balancer whether this node has endpoints of a service with externalTrafficPolicy Local.
 
 import http from "node:http";
-import type { Log } from "../../kit/log.ts";
+import type { Log } from "../../kit/base/log.ts";
 
 export interface HealthCheck {
   readonly namespace: string;

@@ -1,10 +1,10 @@
 // Settings of the kernel that services need. Where one cannot be written, the node's preflight says so or nothing is lost.
 
 import { availableParallelism } from "node:os";
-import type { Call } from "../../kit/call.ts";
-import { enableForwarding } from "../../kit/net/forwarding.ts";
-import { readNetSetting, writeNetSetting } from "../../kit/net/sysctl.ts";
-import { run } from "../../kit/platform/process.ts";
+import type { Call } from "../../kit/base/call.ts";
+import { enableForwarding } from "../../kit/os/net/forwarding.ts";
+import { readNetSetting, writeNetSetting } from "../../kit/os/net/sysctl.ts";
+import { run } from "../../kit/os/platform/process.ts";
 
 const leastFlows = 131_072;
 const flowsPerCore = 32_768;

@@ -8,11 +8,11 @@ import { openKernel } from "../../../cni/net/kernel.ts";
 import { ask, noNetworkReason, playHost, serveIn, testNetns } from "../../../test/harness/network.ts";
 import { newTag, sctpIn } from "../../../test/harness/sctp.ts";
 import { until } from "../../../test/harness/until.ts";
-import { uninterrupted } from "../../kit/call.ts";
-import { noLog } from "../../kit/log.ts";
-import { parsePrefix } from "../../kit/net/address.ts";
-import { writeNetSetting } from "../../kit/net/sysctl.ts";
-import type { EndpointSlice, Service } from "../../kit/objects/types.ts";
+import { uninterrupted } from "../../kit/base/call.ts";
+import { noLog } from "../../kit/base/log.ts";
+import { parsePrefix } from "../../kit/os/net/address.ts";
+import { writeNetSetting } from "../../kit/os/net/sysctl.ts";
+import type { EndpointSlice, Service } from "../../kit/kube/objects/types.ts";
 import { serviceTable as tableOf } from "./base.ts";
 import { ServiceProxy } from "./proxy.ts";
 

@@ -1,10 +1,10 @@
 // Offers the service proxy as a daemon of the node.
 
-import { checkSettings, integer, withDefault } from "../../kit/config-check.ts";
-import { type Daemon, daemonKind } from "../../kit/daemon.ts";
-import { Fault } from "../../kit/fault.ts";
-import { nodeContextKind } from "../../kit/node-context.ts";
-import type { Plugin } from "../../kit/plugin.ts";
+import { checkSettings, integer, withDefault } from "../../kit/base/config-check.ts";
+import { type Daemon, daemonKind } from "../../kit/contracts/daemon.ts";
+import { Fault } from "../../kit/base/fault.ts";
+import { nodeContextKind } from "../../kit/contracts/node-context.ts";
+import type { Plugin } from "../../kit/base/plugin.ts";
 import { serviceProxyDaemon } from "./daemon.ts";
 import type { ProxyPorts } from "./proxy-servers.ts";
 

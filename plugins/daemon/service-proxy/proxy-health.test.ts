@@ -1,9 +1,9 @@
 import { connect } from "node:net";
 import t from "tap";
 import { freePort } from "../../../test/harness/skiff.ts";
-import { FakeClock } from "../../kit/clock.ts";
-import { noLog } from "../../kit/log.ts";
-import type { Node } from "../../kit/objects/types.ts";
+import { FakeClock } from "../../kit/base/clock.ts";
+import { noLog } from "../../kit/base/log.ts";
+import type { Node } from "../../kit/kube/objects/types.ts";
 import { ProxyHealth } from "./proxy-health.ts";
 import { ProxyMeters } from "./proxy-meters.ts";
 import { ProxyServers } from "./proxy-servers.ts";

@@ -1,8 +1,8 @@
 // Whether this node's proxy keeps up: a change that waits for a minute is a proxy that hangs. Load balancers ask for it, and the health
 // checks of services are no better than it. Answers are those of kube-proxy.
 
-import type { Clock } from "../../kit/clock.ts";
-import type { Node } from "../../kit/objects/types.ts";
+import type { Clock } from "../../kit/base/clock.ts";
+import type { Node } from "../../kit/kube/objects/types.ts";
 
 /** Twice the time in which kube-proxy writes everything anew. */
 const patienceMs = 60_000;

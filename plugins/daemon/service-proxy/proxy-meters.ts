@@ -1,8 +1,8 @@
 // What the proxy did, in the series of kube-proxy's nftables mode. `cleanup_failures` has no counterpart: old chains go in the same
 // transaction as everything else.
 
-import type { Clock } from "../../kit/clock.ts";
-import { Meters } from "../../kit/meters.ts";
+import type { Clock } from "../../kit/base/clock.ts";
+import { Meters } from "../../kit/base/meters.ts";
 
 /** From a millisecond on, each twice the one before. */
 const syncBuckets = Array.from({ length: 15 }, (_, index) => 0.001 * 2 ** index);

@@ -3,8 +3,8 @@
 
 import { once } from "node:events";
 import http from "node:http";
-import type { Clock } from "../../kit/clock.ts";
-import type { Log } from "../../kit/log.ts";
+import type { Clock } from "../../kit/base/clock.ts";
+import type { Log } from "../../kit/base/log.ts";
 import type { ProxyHealth } from "./proxy-health.ts";
 import type { ProxyMeters } from "./proxy-meters.ts";
 

@@ -1,10 +1,10 @@
 // Keeps the service table in step with services and endpoint slices: what changed is noted by name, and a moment later one
 // transaction writes all of it. Also the flows and health checks that hang on a service.
 
-import type { Call } from "../../kit/call.ts";
-import type { Log } from "../../kit/log.ts";
-import type { Nft } from "../../kit/net/nft.ts";
-import type { EndpointSlice, Service } from "../../kit/objects/types.ts";
+import type { Call } from "../../kit/base/call.ts";
+import type { Log } from "../../kit/base/log.ts";
+import type { Nft } from "../../kit/os/net/nft.ts";
+import type { EndpointSlice, Service } from "../../kit/kube/objects/types.ts";
 import { OwnedTable } from "../ruleset/table.ts";
 import { baseLines, serviceTable } from "./base.ts";
 import { type HealthCheck, HealthCheckServers } from "./health-check.ts";

@@ -1,8 +1,8 @@
 import t from "tap";
-import { noLog } from "../../kit/log.ts";
-import { uninterrupted } from "../../kit/call.ts";
-import type { EndpointSlice, Service } from "../../kit/objects/types.ts";
-import type { Nft } from "../../kit/net/nft.ts";
+import { noLog } from "../../kit/base/log.ts";
+import { uninterrupted } from "../../kit/base/call.ts";
+import type { EndpointSlice, Service } from "../../kit/kube/objects/types.ts";
+import type { Nft } from "../../kit/os/net/nft.ts";
 import { chooseEndpoints } from "./endpoints.ts";
 import { ServiceProxy } from "./proxy.ts";
 import { planService } from "./rules.ts";

@@ -1,9 +1,9 @@
 // A Service with its endpoints as the proxy sees them: one entry per port and family, with the endpoints that traffic may go to
 // from this node. Pure.
 
-import { type Family, tryAddress } from "../../kit/net/address.ts";
-import { nodeLoadBalancerClass } from "../../kit/node-load-balancer.ts";
-import type { EndpointSlice, Service } from "../../kit/objects/types.ts";
+import { type Family, tryAddress } from "../../kit/os/net/address.ts";
+import { nodeLoadBalancerClass } from "../../kit/kube/node-load-balancer.ts";
+import type { EndpointSlice, Service } from "../../kit/kube/objects/types.ts";
 import { chooseEndpoints, type Endpoint } from "./endpoints.ts";
 
 type Protocol = "tcp" | "udp" | "sctp";

@@ -1,8 +1,8 @@
 // Which tracked UDP flows a change of a service makes wrong: those to endpoints that left, and those that were answered before
 // there was any. Pure but for the last step.
 
-import { formatAddress } from "../../kit/net/address.ts";
-import { dropConnections } from "../../kit/net/conntrack.ts";
+import { formatAddress } from "../../kit/os/net/address.ts";
+import { dropConnections } from "../../kit/os/net/conntrack.ts";
 import type { PortView } from "./service-view.ts";
 
 const udp = 17;

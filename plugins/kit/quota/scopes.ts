@@ -1,7 +1,7 @@
 // Which objects a quota speaks of: its scopes and scope selector. Pure.
 
-import type { GroupResource } from "../cluster-view.ts";
-import type { Container, KubeObject, Pod } from "../objects/types.ts";
+import type { GroupResource } from "../kube/cluster-view.ts";
+import type { Container, KubeObject, Pod } from "../kube/objects/types.ts";
 
 export interface ResourceQuota extends KubeObject {
   spec?: {
@@ -12,7 +12,7 @@ export interface ResourceQuota extends KubeObject {
   status?: { hard?: Record<string, string>; used?: Record<string, string> };
 }
 
-export interface ScopeExpression {
+interface ScopeExpression {
   scopeName: string;
   operator: string;
   values?: string[];
@@ -50,7 +50,7 @@ function holds({ scopeName, operator, values = [] }: ScopeExpression, pod: Pod):
 
 const isTerminating = (pod: Pod) => (pod.spec?.activeDeadlineSeconds ?? -1) >= 0;
 
-export function isBestEffort(pod: Pod): boolean {
+function isBestEffort(pod: Pod): boolean {
   const containers = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])] as Container[];
   const isCompute = (list: object | undefined) =>
     Object.entries(list ?? {}).some(

@@ -1,12 +1,12 @@
 // What one object counts against resource quotas, by the names quotas use. Pure; admission charges by it and the quota
 // controller sums by it, so that the two can never disagree.
 
-import type { GroupResource } from "../cluster-view.ts";
-import type { KubeObject, PersistentVolumeClaim, Pod, Service } from "../objects/types.ts";
-import { podQuantities } from "../pod-quantities.ts";
-import { isTerminal } from "../pod-requests.ts";
-import { parseQuantity, type Quantity, quantityOf } from "../quantity.ts";
-import { heldQuantities } from "../resized-pod.ts";
+import type { GroupResource } from "../kube/cluster-view.ts";
+import type { KubeObject, PersistentVolumeClaim, Pod, Service } from "../kube/objects/types.ts";
+import { podQuantities } from "../kube/pod-quantities.ts";
+import { isTerminal } from "../kube/pod-requests.ts";
+import { parseQuantity, type Quantity, quantityOf } from "../kube/quantity.ts";
+import { heldQuantities } from "../kube/resized-pod.ts";
 
 export type Usage = Map<string, Quantity>;
 
@@ -21,8 +21,7 @@ const alsoByPlainName = new Set([
 ]);
 
 /** `count/deployments.apps`; without the group in the core group. */
-export const countName = ({ group, plural }: GroupResource): string =>
-  `count/${group === "" ? plural : `${plural}.${group}`}`;
+const countName = ({ group, plural }: GroupResource): string => `count/${group === "" ? plural : `${plural}.${group}`}`;
 
 /** `now`, in milliseconds, leaves out pods that should be gone by then. */
 export function usageOf(of: GroupResource, object: KubeObject, now = Number.NEGATIVE_INFINITY): Usage {

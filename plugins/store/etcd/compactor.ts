@@ -1,8 +1,8 @@
 // Compacts etcd by age: what was newest one period ago is where history begins now. Several control planes may do so
 // at once; the later one finds the work done.
 
-import type { Clock } from "../../kit/clock.ts";
-import type { Log } from "../../kit/log.ts";
+import type { Clock } from "../../kit/base/clock.ts";
+import type { Log } from "../../kit/base/log.ts";
 
 export interface CompactorParts {
   readonly clock: Clock;

@@ -13,8 +13,8 @@ import {
   type ServiceError,
   status,
 } from "@grpc/grpc-js";
-import type { Call } from "../../kit/call.ts";
-import { Fault } from "../../kit/fault.ts";
+import type { Call } from "../../kit/base/call.ts";
+import { Fault } from "../../kit/base/fault.ts";
 import { KVDefinition, LeaseDefinition, WatchDefinition, type WatchRequest, type WatchResponse } from "./gen/etcd.js";
 
 export interface EndpointOptions {

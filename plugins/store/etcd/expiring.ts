@@ -1,8 +1,8 @@
 // Leases for keys that etcd itself shall delete some time after their last write, such as events.
 // One lease serves many keys for a while, since a lease for each would cost etcd more than the keys.
 
-import type { Call } from "../../kit/call.ts";
-import type { Clock } from "../../kit/clock.ts";
+import type { Call } from "../../kit/base/call.ts";
+import type { Clock } from "../../kit/base/clock.ts";
 import type { Endpoints } from "./endpoints.ts";
 import { LeaseDefinition } from "./gen/etcd.js";
 

@@ -1,7 +1,7 @@
 // etcd's errors as Faults. etcd tells some apart by their text alone; these are the published sentences of its API.
 
 import { type ServiceError, status } from "@grpc/grpc-js";
-import { Fault, toFault } from "../../kit/fault.ts";
+import { Fault, toFault } from "../../kit/base/fault.ts";
 
 export function isCompacted(error: unknown): boolean {
   return (error as ServiceError).details?.includes("required revision has been compacted") ?? false;

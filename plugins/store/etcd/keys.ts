@@ -1,6 +1,6 @@
 // Keys and entries between the store's strings and etcd's bytes, below the prefix that is ours.
 
-import type { StoreEntry } from "../../kit/store.ts";
+import type { StoreEntry } from "../../kit/contracts/store.ts";
 import type { KeyValue } from "./gen/etcd.js";
 
 export interface KeyRange {

@@ -1,6 +1,6 @@
 // The etcd store's settings out of a config file's raw values.
 
-import { Fault } from "../../kit/fault.ts";
+import { Fault } from "../../kit/base/fault.ts";
 import type { EtcdStoreOptions } from "../etcd.ts";
 import { readCount, readSettings, readString, readStrings } from "../settings.ts";
 import type { Expiry } from "./expiring.ts";

@@ -2,11 +2,11 @@
 // Invariant: everything up to `seen` was handed on; a new stream starts at `seen` and what is not newer is dropped.
 
 import type { ClientDuplexStream, ServiceError } from "@grpc/grpc-js";
-import type { Call } from "../../kit/call.ts";
-import type { Clock } from "../../kit/clock.ts";
-import { Fault, isFault } from "../../kit/fault.ts";
-import type { Log } from "../../kit/log.ts";
-import type { StoreEvent } from "../../kit/store.ts";
+import type { Call } from "../../kit/base/call.ts";
+import type { Clock } from "../../kit/base/clock.ts";
+import { Fault, isFault } from "../../kit/base/fault.ts";
+import type { Log } from "../../kit/base/log.ts";
+import type { StoreEvent } from "../../kit/contracts/store.ts";
 import type { Endpoints } from "./endpoints.ts";
 import { type Event, EventType, WatchCreateRequest, type WatchRequest, type WatchResponse } from "./gen/etcd.js";
 import type { Keys } from "./keys.ts";

@@ -3,11 +3,11 @@
 // decided in the order they came; a lazy write waits for no disk, unless its caller asked for that, and uses only revisions that are
 // durably reserved.
 
-import type { Call } from "../../kit/call.ts";
-import type { Clock } from "../../kit/clock.ts";
-import { type Fault, toFault } from "../../kit/fault.ts";
-import type { Log } from "../../kit/log.ts";
-import type { DeleteResult, PutResult, StoreEntry, StoreEvent, WriteOptions } from "../../kit/store.ts";
+import type { Call } from "../../kit/base/call.ts";
+import type { Clock } from "../../kit/base/clock.ts";
+import { type Fault, toFault } from "../../kit/base/fault.ts";
+import type { Log } from "../../kit/base/log.ts";
+import type { DeleteResult, PutResult, StoreEntry, StoreEvent, WriteOptions } from "../../kit/contracts/store.ts";
 import { keyOf, type Ledger, type Write } from "../ledger.ts";
 import type { KeptState } from "./kept.ts";
 import type { Flush, LazyKeys } from "./lazy-keys.ts";

@@ -1,6 +1,6 @@
 // Copies the database of a sqlite store while no instance runs. Blocks; for the command line.
 
-import { Fault } from "../../kit/fault.ts";
+import { Fault } from "../../kit/base/fault.ts";
 import { Database } from "./database.ts";
 import { failureOf, openFault } from "./failure.ts";
 import { findDatabase, lockFolder } from "./files.ts";

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { uninterrupted as call } from "../../kit/call.ts";
-import { isFault } from "../../kit/fault.ts";
+import { uninterrupted as call } from "../../kit/base/call.ts";
+import { isFault } from "../../kit/base/fault.ts";
 import { openSqliteStore } from "../sqlite.ts";
 
 const skip = process.getuid?.() === 0 ? false : "only root may mount a small disk";

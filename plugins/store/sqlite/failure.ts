@@ -2,7 +2,7 @@
 
 import { statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { Fault } from "../../kit/fault.ts";
+import { Fault } from "../../kit/base/fault.ts";
 import type { Failure, FailureKind } from "./protocol.ts";
 
 export class DamagedError extends Error {}

@@ -1,6 +1,6 @@
 // Fills a ledger from the rows and marks that a database kept, and tells which rows it no longer needs.
 
-import type { StoreEvent } from "../../kit/store.ts";
+import type { StoreEvent } from "../../kit/contracts/store.ts";
 import type { Ledger } from "../ledger.ts";
 import type { LazyKeys } from "./lazy-keys.ts";
 import type { Marks, Row } from "./protocol.ts";

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import t from "tap";
-import { uninterrupted as call } from "../../kit/call.ts";
-import { selfCommand } from "../../kit/platform/runtime.ts";
+import { uninterrupted as call } from "../../kit/base/call.ts";
+import { selfCommand } from "../../kit/os/platform/runtime.ts";
 import { openSqliteStore } from "../sqlite.ts";
 
 const kills = process.env["SKIFF_LONG"] === "1" ? 1000 : 25;

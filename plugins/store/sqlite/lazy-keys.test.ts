@@ -1,5 +1,5 @@
 import t from "tap";
-import type { StoreEntry } from "../../kit/store.ts";
+import type { StoreEntry } from "../../kit/contracts/store.ts";
 import { LazyKeys } from "./lazy-keys.ts";
 
 const entry = (revision: number): StoreEntry => ({

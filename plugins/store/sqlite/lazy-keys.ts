@@ -1,6 +1,6 @@
 // Keys below lazy prefixes: which changed since the last flush, and which row of the log holds each one's last flush.
 
-import type { StoreEntry } from "../../kit/store.ts";
+import type { StoreEntry } from "../../kit/contracts/store.ts";
 import type { Row } from "./protocol.ts";
 
 export interface Flush {

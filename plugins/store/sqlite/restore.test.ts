@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import t, { type Test } from "tap";
-import { uninterrupted as call } from "../../kit/call.ts";
+import { uninterrupted as call } from "../../kit/base/call.ts";
 import { openSqliteStore } from "../sqlite.ts";
 import { restoreSqliteStore } from "./restore.ts";
 

@@ -1,8 +1,8 @@
 // Puts a snapshot in the place of a sqlite store's database, while no instance runs. Blocks; for the command line.
 
 import { copyFileSync, existsSync } from "node:fs";
-import { type Clock, systemClock } from "../../kit/clock.ts";
-import { Fault } from "../../kit/fault.ts";
+import { type Clock, systemClock } from "../../kit/base/clock.ts";
+import { Fault } from "../../kit/base/fault.ts";
 import { Database } from "./database.ts";
 import { failureOf, openFault } from "./failure.ts";
 import { createDatabase, keepReplaced, lockFolder } from "./files.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import t, { type Test } from "tap";
-import { selfCommand } from "../../kit/platform/runtime.ts";
+import { selfCommand } from "../../kit/os/platform/runtime.ts";
 
 const canTrace = spawnSync("strace", ["-o", "/dev/null", "true"]).status === 0;
 const acknowledgements = 2500;

@@ -1,8 +1,8 @@
 // The store's end of its worker thread: starts it, sends one request after the other, and matches the replies.
 
 import { Worker } from "node:worker_threads";
-import { Fault } from "../../kit/fault.ts";
-import { workerEntry } from "../../kit/platform/worker.ts";
+import { Fault } from "../../kit/base/fault.ts";
+import { workerEntry } from "../../kit/os/platform/worker.ts";
 import { openFault, writeFault } from "./failure.ts";
 import {
   type Commit,

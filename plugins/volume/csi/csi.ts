@@ -4,21 +4,21 @@
 // Invariant: work on one volume of one driver never overlaps, whichever pods it is for.
 
 import { join } from "node:path";
-import type { Call } from "../../kit/call.ts";
-import { Fault, isFault } from "../../kit/fault.ts";
-import { KeyedLock } from "../../kit/keyed-lock.ts";
-import { type NodeDrivers, nodeDriversKind } from "../../kit/node-drivers.ts";
-import { isMountPoint } from "../../kit/platform/mount.ts";
-import type { Plugin } from "../../kit/plugin.ts";
-import { pluginSocketsKind } from "../../kit/plugin-sockets.ts";
-import { type CsiDriverObject, type PodObjects, podObjectsKind } from "../../kit/pod-objects.ts";
+import type { Call } from "../../kit/base/call.ts";
+import { Fault, isFault } from "../../kit/base/fault.ts";
+import { KeyedLock } from "../../kit/base/keyed-lock.ts";
+import { type NodeDrivers, nodeDriversKind } from "../../kit/contracts/node-drivers.ts";
+import { isMountPoint } from "../../kit/os/platform/mount.ts";
+import type { Plugin } from "../../kit/base/plugin.ts";
+import { pluginSocketsKind } from "../../kit/contracts/plugin-sockets.ts";
+import { type CsiDriverObject, type PodObjects, podObjectsKind } from "../../kit/contracts/pod-objects.ts";
 import {
   type ExpandOutcome,
   type VolumeMountRequest,
   type VolumePlugin,
   type VolumeUsage,
   volumeKind,
-} from "../../kit/volume.ts";
+} from "../../kit/contracts/volume.ts";
 import { secretData } from "../keyed-content.ts";
 import { applyFsGroup } from "../ownership.ts";
 import { Drivers } from "./drivers.ts";

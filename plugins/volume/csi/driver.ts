@@ -3,7 +3,7 @@
 import type { Client } from "@grpc/grpc-js";
 import { ask, socketClient } from "../../../cri/api/grpc-ask.ts";
 import type { MethodTable } from "../../../cri/api/grpc-service.ts";
-import { type Call, within } from "../../kit/call.ts";
+import { type Call, within } from "../../kit/base/call.ts";
 import {
   NodeDefinition,
   NodeExpandVolumeRequest,

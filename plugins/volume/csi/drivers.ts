@@ -1,9 +1,9 @@
 // The storage drivers that have registered on this node, by name.
 
-import type { Call } from "../../kit/call.ts";
-import { Fault } from "../../kit/fault.ts";
-import type { NodeDrivers } from "../../kit/node-drivers.ts";
-import type { SocketPlugin, SocketPluginUser } from "../../kit/plugin-sockets.ts";
+import type { Call } from "../../kit/base/call.ts";
+import { Fault } from "../../kit/base/fault.ts";
+import type { NodeDrivers } from "../../kit/contracts/node-drivers.ts";
+import type { SocketPlugin, SocketPluginUser } from "../../kit/contracts/plugin-sockets.ts";
 import type { CsiDriver } from "./driver.ts";
 
 export class Drivers implements SocketPluginUser {

@@ -1,7 +1,7 @@
 // What a driver's refusal to let a volume grow means for further attempts, as the Container Storage Interface defines its codes.
 
-import { toFault } from "../../kit/fault.ts";
-import type { ExpandOutcome } from "../../kit/volume.ts";
+import { toFault } from "../../kit/base/fault.ts";
+import type { ExpandOutcome } from "../../kit/contracts/volume.ts";
 
 /** By gRPC status code. What is not named here is final: the volume was not touched, and another attempt may go better. */
 const meanings: Readonly<Record<number, Exclude<ExpandOutcome["outcome"], "grown">>> = {

@@ -1,8 +1,8 @@
 // Service account tokens for drivers that act in a pod's name (`tokenRequests`), in the one attribute that drivers look for.
 
-import type { Call } from "../../kit/call.ts";
-import type { Pod } from "../../kit/objects/types.ts";
-import type { PodObjects } from "../../kit/pod-objects.ts";
+import type { Call } from "../../kit/base/call.ts";
+import type { Pod } from "../../kit/kube/objects/types.ts";
+import type { PodObjects } from "../../kit/contracts/pod-objects.ts";
 
 const attribute = "csi.storage.k8s.io/serviceAccount.tokens";
 const defaultSeconds = 3600;

@@ -1,6 +1,6 @@
 // What a driver says of a volume's use, in the words of the node's summary.
 
-import type { VolumeUsage } from "../../kit/volume.ts";
+import type { VolumeUsage } from "../../kit/contracts/volume.ts";
 import { type NodeGetVolumeStatsResponse, VolumeUsage_Unit as Unit } from "./gen/csi.js";
 
 export function usageFrom({ usage }: NodeGetVolumeStatsResponse): VolumeUsage | undefined {

@@ -1,9 +1,9 @@
 // From a volume of a pod to what a driver is told of it: handle, capability, attributes, and who the pod is.
 
 import { createHash } from "node:crypto";
-import { Fault } from "../../kit/fault.ts";
-import type { CsiDriverObject } from "../../kit/pod-objects.ts";
-import type { VolumeMountRequest } from "../../kit/volume.ts";
+import { Fault } from "../../kit/base/fault.ts";
+import type { CsiDriverObject } from "../../kit/contracts/pod-objects.ts";
+import type { VolumeMountRequest } from "../../kit/contracts/volume.ts";
 import type { DriverFeatures } from "./driver.ts";
 import { VolumeCapability_AccessMode_Mode as Mode, type VolumeCapability } from "./gen/csi.js";
 

@@ -1,9 +1,9 @@
 // CHAP names and passwords from the volume's secret, in iscsiadm's words.
 
-import type { Call } from "../../kit/call.ts";
-import { Fault } from "../../kit/fault.ts";
-import type { PodObjects } from "../../kit/pod-objects.ts";
-import type { VolumeMountRequest } from "../../kit/volume.ts";
+import type { Call } from "../../kit/base/call.ts";
+import { Fault } from "../../kit/base/fault.ts";
+import type { PodObjects } from "../../kit/contracts/pod-objects.ts";
+import type { VolumeMountRequest } from "../../kit/contracts/volume.ts";
 import { secretData } from "../keyed-content.ts";
 import type { Chap } from "./initiator.ts";
 

@@ -2,7 +2,7 @@
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { VolumeMountRequest } from "../../kit/volume.ts";
+import type { VolumeMountRequest } from "../../kit/contracts/volume.ts";
 import { hashOf, SharedMount } from "../shared-mount.ts";
 
 export interface Disk {

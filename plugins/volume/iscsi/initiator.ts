@@ -2,10 +2,10 @@
 
 import { existsSync, readdirSync, realpathSync } from "node:fs";
 import { basename, join } from "node:path";
-import type { Call } from "../../kit/call.ts";
-import type { Clock } from "../../kit/clock.ts";
-import { Fault, isFault } from "../../kit/fault.ts";
-import { run, type RunResult } from "../../kit/platform/process.ts";
+import type { Call } from "../../kit/base/call.ts";
+import type { Clock } from "../../kit/base/clock.ts";
+import { Fault, isFault } from "../../kit/base/fault.ts";
+import { run, type RunResult } from "../../kit/os/platform/process.ts";
 import type { Disk } from "./disk.ts";
 
 export interface InitiatorOptions {

@@ -12,13 +12,13 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { within } from "../../kit/call.ts";
-import { systemClock } from "../../kit/clock.ts";
-import { noLog } from "../../kit/log.ts";
-import type { Pod } from "../../kit/objects/types.ts";
-import { mountsBelow, unmount } from "../../kit/platform/mount.ts";
-import { podObjectsKind } from "../../kit/pod-objects.ts";
-import type { VolumeMountRequest } from "../../kit/volume.ts";
+import { within } from "../../kit/base/call.ts";
+import { systemClock } from "../../kit/base/clock.ts";
+import { noLog } from "../../kit/base/log.ts";
+import type { Pod } from "../../kit/kube/objects/types.ts";
+import { mountsBelow, unmount } from "../../kit/os/platform/mount.ts";
+import { podObjectsKind } from "../../kit/contracts/pod-objects.ts";
+import type { VolumeMountRequest } from "../../kit/contracts/volume.ts";
 import { iscsi } from "./iscsi.ts";
 
 const call = () => within(60_000);

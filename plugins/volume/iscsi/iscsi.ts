@@ -4,13 +4,13 @@
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Call } from "../../kit/call.ts";
-import { checkSettings, string, withDefault } from "../../kit/config-check.ts";
-import { KeyedLock } from "../../kit/keyed-lock.ts";
-import { isMountPoint, mount, mountFlags, unmount } from "../../kit/platform/mount.ts";
-import type { Plugin } from "../../kit/plugin.ts";
-import { type PodObjects, podObjectsKind } from "../../kit/pod-objects.ts";
-import { type VolumeMountRequest, type VolumePlugin, volumeKind } from "../../kit/volume.ts";
+import type { Call } from "../../kit/base/call.ts";
+import { checkSettings, string, withDefault } from "../../kit/base/config-check.ts";
+import { KeyedLock } from "../../kit/base/keyed-lock.ts";
+import { isMountPoint, mount, mountFlags, unmount } from "../../kit/os/platform/mount.ts";
+import type { Plugin } from "../../kit/base/plugin.ts";
+import { type PodObjects, podObjectsKind } from "../../kit/contracts/pod-objects.ts";
+import { type VolumeMountRequest, type VolumePlugin, volumeKind } from "../../kit/contracts/volume.ts";
 import { formatAndMount } from "../format-and-mount.ts";
 import { applyFsGroup } from "../ownership.ts";
 import { removeMountPoint } from "../shared-mount.ts";

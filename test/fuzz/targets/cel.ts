@@ -1,4 +1,4 @@
-import { type Cel, costOfOneExpression, openCel } from "../../../plugins/kit/cel.ts";
+import { type Cel, costOfOneExpression, openCel } from "../../../plugins/kit/kube/cel.ts";
 import { attempt, type Target } from "../target.ts";
 
 const self = {

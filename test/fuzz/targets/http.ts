@@ -4,7 +4,7 @@
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Duplex } from "node:stream";
-import { type RunningServer, serve } from "../../../plugins/kit/platform/http-server.ts";
+import { type RunningServer, serve } from "../../../plugins/kit/os/platform/http-server.ts";
 import { testPki } from "../../harness/certificates.ts";
 import { check, type Target } from "../target.ts";
 

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { uninterrupted } from "../../../plugins/kit/call.ts";
-import { loadKubeconfig } from "../../../plugins/kit/client/kubeconfig.ts";
+import { uninterrupted } from "../../../plugins/kit/base/call.ts";
+import { loadKubeconfig } from "../../../plugins/kit/kube/client/kubeconfig.ts";
 import { check, refusal, type Target } from "../target.ts";
 
 let folder: string;

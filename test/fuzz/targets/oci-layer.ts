@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { decompress } from "../../../cri/native/images/decompress.ts";
 import { unpackLayer } from "../../../cri/native/images/layer-unpack.ts";
-import { uninterrupted } from "../../../plugins/kit/call.ts";
+import { uninterrupted } from "../../../plugins/kit/base/call.ts";
 import { type TestEntry, tarOf } from "../../harness/image-builder.ts";
 import { check, refusal, type Target } from "../target.ts";
 

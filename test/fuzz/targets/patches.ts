@@ -1,6 +1,6 @@
-import { applyJsonPatch } from "../../../plugins/kit/patch/json-patch.ts";
-import { applyMergePatch } from "../../../plugins/kit/patch/merge-patch.ts";
-import { applyStrategicPatch } from "../../../plugins/kit/patch/strategic-patch.ts";
+import { applyJsonPatch } from "../../../plugins/kit/kube/patch/json-patch.ts";
+import { applyMergePatch } from "../../../plugins/kit/kube/patch/merge-patch.ts";
+import { applyStrategicPatch } from "../../../plugins/kit/kube/patch/strategic-patch.ts";
 import { attempt, check, type Target } from "../target.ts";
 
 const pod = {

@@ -1,4 +1,4 @@
-import { formatQuantity, parseQuantity } from "../../../plugins/kit/quantity.ts";
+import { formatQuantity, parseQuantity } from "../../../plugins/kit/kube/quantity.ts";
 import { attempt, check, type Target } from "../target.ts";
 
 export const quantity: Target = {

@@ -1,4 +1,4 @@
-import { parseFieldSelector, parseLabelSelector } from "../../../plugins/kit/selector.ts";
+import { parseFieldSelector, parseLabelSelector } from "../../../plugins/kit/kube/selector.ts";
 import { attempt, check, type Target } from "../target.ts";
 
 const labels = { app: "web", tier: "1", "example.com/a": "" };

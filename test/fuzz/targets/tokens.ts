@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from "node:crypto";
 import { isSignedBy, parseJwt, signingKey, signJwt } from "../../../control/auth/tokens/jwt.ts";
-import { formatJoinToken, parseJoinToken } from "../../../plugins/kit/join-token.ts";
+import { formatJoinToken, parseJoinToken } from "../../../plugins/kit/kube/join-token.ts";
 import { bearerAuthenticator } from "../../../control/auth/tokens/bearer.ts";
-import { uninterrupted } from "../../../plugins/kit/call.ts";
+import { uninterrupted } from "../../../plugins/kit/base/call.ts";
 import { attempt, check, refusal, type Target } from "../target.ts";
 
 const key = signingKey(generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey);

@@ -4,7 +4,7 @@ import {
   createSigningRequest,
   parseCertificate,
   parseSigningRequest,
-} from "../../../plugins/kit/x509.ts";
+} from "../../../plugins/kit/os/x509.ts";
 import { attempt, type Target } from "../target.ts";
 
 const pem = (label: string, der: Buffer) =>

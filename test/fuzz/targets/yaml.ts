@@ -1,4 +1,4 @@
-import { readYamlDocuments, writeYaml } from "../../../plugins/kit/yaml.ts";
+import { readYamlDocuments, writeYaml } from "../../../plugins/kit/base/yaml.ts";
 import { attempt, check, type Target } from "../target.ts";
 
 export const yaml: Target = {

@@ -3,7 +3,7 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import * as cri from "../../../cri/api/gen/runtime.js";
-import { within } from "../../../plugins/kit/call.ts";
+import { within } from "../../../plugins/kit/base/call.ts";
 import type { Test } from "./suite.ts";
 import type { Workbench } from "./workbench.ts";
 

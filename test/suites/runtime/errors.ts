@@ -1,7 +1,7 @@
 // What goes wrong, and how it is told: codes to branch on where CRI has them, a Fault everywhere.
 
 import * as cri from "../../../cri/api/gen/runtime.js";
-import { within } from "../../../plugins/kit/call.ts";
+import { within } from "../../../plugins/kit/base/call.ts";
 import type { Test } from "./suite.ts";
 import type { Workbench } from "./workbench.ts";
 

@@ -1,7 +1,7 @@
 // Commands run in containers without a session: output, exit code, time limit, bounded answer.
 
 import * as cri from "../../../cri/api/gen/runtime.js";
-import { within } from "../../../plugins/kit/call.ts";
+import { within } from "../../../plugins/kit/base/call.ts";
 import { until } from "../../harness/until.ts";
 import type { Test } from "./suite.ts";
 import type { Workbench } from "./workbench.ts";

@@ -1,7 +1,7 @@
 // The life of sandboxes and containers: states, times, exit codes, and that stop and remove may be repeated.
 
 import * as cri from "../../../cri/api/gen/runtime.js";
-import { within } from "../../../plugins/kit/call.ts";
+import { within } from "../../../plugins/kit/base/call.ts";
 import { sleeper, type Workbench } from "./workbench.ts";
 import type { Test } from "./suite.ts";
 

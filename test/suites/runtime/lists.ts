@@ -1,7 +1,7 @@
 // Lists and their filters.
 
 import * as cri from "../../../cri/api/gen/runtime.js";
-import { within } from "../../../plugins/kit/call.ts";
+import { within } from "../../../plugins/kit/base/call.ts";
 import type { Test } from "./suite.ts";
 import type { Workbench } from "./workbench.ts";
 

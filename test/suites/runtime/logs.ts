@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import { within } from "../../../plugins/kit/call.ts";
+import { within } from "../../../plugins/kit/base/call.ts";
 import { until } from "../../harness/until.ts";
 import type { Test } from "./suite.ts";
 import { parseLog, type Workbench } from "./workbench.ts";

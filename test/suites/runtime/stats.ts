@@ -1,7 +1,7 @@
 // Stats and metrics: filled in, filtered, and telling of the right container.
 
 import * as cri from "../../../cri/api/gen/runtime.js";
-import { within } from "../../../plugins/kit/call.ts";
+import { within } from "../../../plugins/kit/base/call.ts";
 import { until } from "../../harness/until.ts";
 import type { Test } from "./suite.ts";
 import type { Workbench } from "./workbench.ts";

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { PassThrough, Readable, Writable } from "node:stream";
 import * as cri from "../../../cri/api/gen/runtime.js";
 import type { TerminalSize } from "../../../cri/api/sessions.ts";
-import { within } from "../../../plugins/kit/call.ts";
+import { within } from "../../../plugins/kit/base/call.ts";
 import { readAll } from "../../harness/read-all.ts";
 import { socketPair } from "../../harness/socket-pair.ts";
 import { until } from "../../harness/until.ts";

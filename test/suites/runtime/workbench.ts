@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { randomBytes } from "node:crypto";
 import * as cri from "../../../cri/api/gen/runtime.js";
 import type { Runtime } from "../../../cri/api/contract.ts";
-import { within } from "../../../plugins/kit/call.ts";
+import { within } from "../../../plugins/kit/base/call.ts";
 import { removeCgroup } from "../../harness/left-behind.ts";
 import { until } from "../../harness/until.ts";
 import type { Ability, RuntimeSetup, RuntimeSuite } from "./setup.ts";

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { within } from "../../../../plugins/kit/call.ts";
+import { within } from "../../../../plugins/kit/base/call.ts";
 import { busyboxImageName } from "../../../../test/harness/images.ts";
 import { startNative, withoutNative } from "../../../../test/harness/native.ts";
 import { until } from "../../../../test/harness/until.ts";

@@ -3,8 +3,8 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Fault, toFault } from "../../../../plugins/kit/fault.ts";
-import { readYaml } from "../../../../plugins/kit/yaml.ts";
+import { Fault, toFault } from "../../../../plugins/kit/base/fault.ts";
+import { readYaml } from "../../../../plugins/kit/base/yaml.ts";
 import { deviceAt } from "../host-facts.ts";
 import type { OciDevice, OciMount, OciSpec } from "../oci-spec.ts";
 import { type CdiDeviceNode, type CdiEdits, type CdiMount, type CdiSpec, parseCdiSpec } from "./cdi-spec.ts";

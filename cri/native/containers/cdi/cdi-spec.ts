@@ -1,6 +1,6 @@
 // The parts of the Container Device Interface (specification 1.0) that this runtime reads, checked as they come from a file.
 
-import { Fault } from "../../../../plugins/kit/fault.ts";
+import { Fault } from "../../../../plugins/kit/base/fault.ts";
 
 export interface CdiDeviceNode {
   readonly path: string;
