@@ -4,14 +4,12 @@ import { isFault } from "../../plugins/kit/base/fault.ts";
 import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import { decodeProtobuf, protobufType } from "./protobuf/decode.ts";
 import { parseMediaType } from "./media-type.ts";
+import { boundJson } from "./schema/json-bounds.ts";
 import { jsonProblem } from "./schema/json-syntax.ts";
 import { badRequest, tooLarge, unsupportedMediaType } from "../machinery/status.ts";
 import { mostOperations } from "../../plugins/kit/kube/patch/json-patch.ts";
 import { readYaml } from "../../plugins/kit/base/yaml.ts";
 
-const maximumDepth = 1000;
-/** In 3 MB there is room for a million empty objects, each of which costs far more to check than to send. */
-const maximumValues = 250_000;
 const shownBytes = 30;
 const acceptedTypes = ["application/json", "application/yaml", protobufType];
 
@@ -30,7 +28,7 @@ export function decodeBody(body: Uint8Array, contentType: string | null, kind: s
   if (type === protobufType) return readProtobuf(body);
   const isYaml = type === "application/yaml" || type === "application/x-yaml" || type === "text/yaml";
   if (!isYaml && type !== "application/json") throw unsupportedMediaType(acceptedTypes);
-  const decoded = isYaml ? readYamlOf(body) : readJson(textOf(body));
+  const decoded = isYaml ? readYamlOf(body) : readJson(body);
   if ("problem" in decoded)
     throw unrecognized(
       kind,
@@ -68,7 +66,7 @@ function readProtobuf(body: Uint8Array): Decoded {
 
 /** What stands in a patch. */
 export function decodePatch(body: Uint8Array, type: "json" | "merge" | "strategic"): Decoded {
-  const decoded = readJson(textOf(body));
+  const decoded = readJson(body);
   const before = type === "strategic" ? "" : "error decoding patch: ";
   if ("problem" in decoded) throw badRequest(`${before}${decoded.problem}`);
   const { value } = decoded;
@@ -100,8 +98,9 @@ export function decodeYaml(body: Uint8Array): Decoded {
 /** `problem`: why it cannot be read. */
 type Read = Decoded | { readonly problem: string };
 
-function readJson(text: string): Read {
-  boundSize(text);
+function readJson(body: Uint8Array): Read {
+  boundJson(body);
+  const text = textOf(body);
   try {
     return { value: JSON.parse(text), text, isYaml: false };
   } catch {
@@ -110,10 +109,10 @@ function readJson(text: string): Read {
 }
 
 function readYamlOf(body: Uint8Array): Read {
-  const text = textOf(body);
   // JSON is YAML, and is much quicker read as what it is.
-  const json = /^\s*[{[]/.test(text) ? readJson(text) : undefined;
+  const json = beginsAsJson(body) ? readJson(body) : undefined;
   if (json && !("problem" in json)) return json;
+  const text = textOf(body);
   try {
     let duplicate: string | undefined;
     const value = readYaml(text, "the request body", (what) => {
@@ -124,6 +123,11 @@ function readYamlOf(body: Uint8Array): Read {
     if (isFault(error, "invalid")) return { problem: `error converting YAML to JSON: ${error.message}` };
     throw error;
   }
+}
+
+function beginsAsJson(body: Uint8Array): boolean {
+  const first = body.find((byte) => byte !== 0x20 && (byte < 0x09 || byte > 0x0d));
+  return first === 0x7b || first === 0x5b;
 }
 
 /** Shows how the body begins: as text where it looks like JSON, else in hexadecimal digits. */
@@ -164,30 +168,4 @@ function unreadMetadata(
 
 function textOf(body: Uint8Array): string {
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
-}
-
-/** Deeply nested documents would overflow the stack of whoever walks them later; before anything is made of the text. */
-function boundSize(text: string): void {
-  if (text.length <= maximumDepth) return;
-  let depth = 0;
-  let values = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === 0x22) at = endOfText(text, at);
-    else if (code === 0x7b || code === 0x5b) {
-      if (++depth > maximumDepth) throw badRequest(`the body is nested deeper than ${maximumDepth} levels`);
-    } else if (code === 0x7d || code === 0x5d) depth--;
-    else if (code === 0x2c && ++values > maximumValues)
-      throw badRequest(`the body holds more than ${maximumValues} values`);
-  }
-}
-
-/** The place of the quote that ends the text beginning here, or the end of everything. */
-function endOfText(text: string, from: number): number {
-  for (let end = text.indexOf('"', from + 1); end > 0; end = text.indexOf('"', end + 1)) {
-    let slashes = 0;
-    while (text.charCodeAt(end - 1 - slashes) === 0x5c) slashes++;
-    if (slashes % 2 === 0) return end;
-  }
-  return text.length;
 }
