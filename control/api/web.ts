@@ -11,7 +11,7 @@ import { TextRequest } from "../../plugins/kit/base/text-request.ts";
 import type { Answer } from "../machinery/answer.ts";
 import type { ApiRequest } from "../machinery/request.ts";
 import { badRequest, tooLarge } from "../machinery/status.ts";
-import { Turns } from "./turns.ts";
+import { Turns } from "../../plugins/kit/base/turns.ts";
 
 export const maximumBodyBytes = 3 * 1024 * 1024;
 /** What takes some milliseconds to decode and check waits for its turn. */

@@ -4,6 +4,7 @@
 import type { AdmissionRequest } from "../kit/contracts/admission.ts";
 import { type Cel, openCel } from "../kit/kube/cel.ts";
 import { statusFault } from "../kit/kube/status-fault.ts";
+import { Turns } from "../kit/base/turns.ts";
 import { authorizerFunctions } from "./cel/authorizer.ts";
 import type { MatchCondition } from "./cel/match-conditions.ts";
 import { declarations } from "./cel/variables.ts";
@@ -17,6 +18,8 @@ interface Place {
 }
 
 const group = "admissionregistration.k8s.io";
+/** An expression takes up to some milliseconds to compile, and an object has as many as its author likes. */
+const compilations = new Turns();
 
 export const expressionCheck = step("ExpressionCheck", () => ({
   handles: ({ group: asked, resource, subresource, operation }) =>
@@ -32,7 +35,12 @@ export const expressionCheck = step("ExpressionCheck", () => ({
       request.oldObject ? expressionsIn(request, request.oldObject).map(({ expression }) => expression) : [],
     );
     const cel = await openCel();
-    const causes = places.filter(({ expression }) => !known.has(expression)).flatMap((place) => problemAt(cel, place));
+    const causes: Cause[] = [];
+    for (const place of places) {
+      if (known.has(place.expression)) continue;
+      await compilations.take();
+      causes.push(...problemAt(cel, place));
+    }
     if (causes.length === 0) return;
     const { name = "" } = request.object?.metadata ?? {};
     const told = causes.map(({ field, message }) => `${field}: ${message}`);
@@ -45,7 +53,13 @@ export const expressionCheck = step("ExpressionCheck", () => ({
   },
 }));
 
-function problemAt(cel: Cel, { field, expression, result }: Place) {
+interface Cause {
+  readonly reason: string;
+  readonly message: string;
+  readonly field: string;
+}
+
+function problemAt(cel: Cel, { field, expression, result }: Place): Cause[] {
   try {
     cel.compile(expression, { variables: declarations, extend: authorizerFunctions, ...(result ? { result } : {}) });
     return [];

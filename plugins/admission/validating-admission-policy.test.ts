@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import t from "tap";
 import { createRequest, openAdmission } from "../../test/harness/admission.ts";
 import type { EquivalentResource } from "../kit/contracts/admission.ts";
@@ -214,6 +215,25 @@ t.test("expressions that do not compile are refused where they stand, once, and 
     message:
       /webhooks\[0\].matchConditions\[0\].expression: Invalid value: "nope": compilation failed.*undeclared reference to 'nope'/s,
   });
+});
+
+t.test("others get on while the expressions of a large policy are compiled", async (t) => {
+  const admission = await openAdmission([expressionCheck]);
+  t.teardown(() => admission.close());
+  const count = 100;
+  const validations = Array.from({ length: count }, (_, n) => ({ expression: `object.spec.replicas > ${n}` }));
+  const policy = { metadata: { name: "p" }, spec: { validations } } as unknown as KubeObject;
+  let isOver = false;
+  const admitted = admission
+    .admit(createRequest(policy, { resource: "validatingadmissionpolicies", group }))
+    .finally(() => (isOver = true));
+  let rounds = 0;
+  while (!isOver) {
+    await setImmediate();
+    rounds++;
+  }
+  await admitted;
+  t.ok(rounds >= count, `${rounds} rounds of the event loop`);
 });
 
 t.test("a policy for another version of the resource sees the object in that version", async (t) => {

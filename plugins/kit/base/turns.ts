@@ -1,5 +1,5 @@
-// Turns puts long synchronous steps one behind the other with a round of the event loop between them: bodies that arrive
-// together are not decoded in one stretch, during which no other connection would be looked at.
+// Turns puts long synchronous steps one behind the other with a round of the event loop between them: bodies that arrive together are
+// not decoded in one stretch, nor all expressions of a policy compiled, during which no other connection would be looked at.
 
 import { setImmediate } from "node:timers";
 
