@@ -194,7 +194,7 @@ const byCode: Record<FaultCode, { code: number; reason: string }> = {
   internal: { code: 500, reason: "InternalError" },
 };
 
-function isStatus(value: unknown): value is Status {
+export function isStatus(value: unknown): value is Status {
   return typeof value === "object" && value !== null && (value as { kind?: unknown }).kind === "Status";
 }
 

@@ -8,7 +8,7 @@ import { toFault } from "../../../plugins/kit/base/fault.ts";
 import type { Node } from "../../../plugins/kit/kube/objects/types.ts";
 import { type HttpFetch, httpFetch } from "../../../plugins/kit/os/platform/http-client.ts";
 import type { Upgrade } from "../../../plugins/kit/os/platform/http-server.ts";
-import { badRequest, failure, statusOf } from "../../machinery/status.ts";
+import { badRequest, failure, isStatus, statusOf } from "../../machinery/status.ts";
 import { Fault } from "../../../plugins/kit/base/fault.ts";
 import type { ConnectTarget, NodeConnector } from "./connector.ts";
 import { joinUpgrade } from "./join-upgrade.ts";
@@ -123,9 +123,9 @@ function unavailable(message: string): Fault {
   return new Fault("unavailable", message, { details: failure(503, "ServiceUnavailable", message) });
 }
 
-/** A Fault that already speaks to clients stays; a connection that failed is told as upstream tells it. */
+/** A Fault that carries a Status stays; a connection that failed is reported in upstream's words. */
 function unreached(error: unknown): Fault {
   const fault = toFault(error, "error trying to reach the node, pod or service", "unavailable");
-  if (fault.details !== undefined) return fault;
+  if (isStatus(fault.details)) return fault;
   return unavailable(`error trying to reach service: ${fault.message}`);
 }
