@@ -13,6 +13,8 @@ export type Incoming = http.IncomingMessage | http2.Http2ServerRequest;
 class ServedMessage {
   readonly method: string;
   readonly url: string;
+  /** Path and query as they were sent, with dot segments and all. */
+  readonly target: string;
   readonly #incoming: Incoming;
   #headers: Headers | undefined;
   #controller: AbortController | undefined;
@@ -23,12 +25,8 @@ class ServedMessage {
   constructor(incoming: Incoming) {
     this.#incoming = incoming;
     this.method = incoming.method ?? "GET";
-    this.url = urlOf(incoming);
-  }
-
-  /** Path and query as they were sent, with dot segments and all. */
-  get target(): string {
-    return targetOf(this.#incoming);
+    this.target = targetOf(incoming);
+    this.url = urlOf(incoming, this.target);
   }
 
   get headers(): Headers {

@@ -14,6 +14,8 @@ const rows = [
   },
   { name: "dot segments, plain", host: "a:6443", target: "/api/../metrics", url: "https://a:6443/metrics" },
   { name: "dot segments, escaped", host: "a:6443", target: "/api/%2E%2e/metrics", url: "https://a:6443/metrics" },
+  { name: "dots in a query", host: "a:6443", target: "/x?y=/../%2e", url: "https://a:6443/x?y=/../%2e" },
+  { name: "dots before a query", host: "a:6443", target: "/x/..?y=/../z", url: "https://a:6443/?y=/../z" },
   { name: "a host in capitals", host: "Box:6443", target: "/x", url: "https://box:6443/x" },
   { name: "an IPv4 address", host: "10.0.0.255:6443", target: "/x", url: "https://10.0.0.255:6443/x" },
   { name: "a high port", host: "a1.b-2.c3:65535", target: "/x", url: "https://a1.b-2.c3:65535/x" },

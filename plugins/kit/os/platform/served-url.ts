@@ -13,7 +13,7 @@ const plainHost = new RegExp(`^(?:(?:${octet}\\.){3}${octet}|${plainName})(?::[1
 const ipv6Host = /^\[[0-9a-f:.]+\](?::\d+)?$/i;
 const plainTarget = /^\/[A-Za-z0-9_~!$&'()*+,;:@=/?.%-]*$/;
 const oddCharacter = /[^A-Za-z0-9_~!$&'()*+,;:@=/?.%-]/g;
-const dotSegment = /\/\.{1,2}(?:[/?]|$)|%2e/i;
+const dotSegment = /\/\.{1,2}(?:\/|$)|%2e/i;
 
 /**
  * Path and query as the client sent them. The URL of a request has its dot segments collapsed, encoded ones too, and no fragment; who
@@ -27,8 +27,11 @@ export function targetOf({ url = "" }: Pick<Incoming, "url">): string {
   );
 }
 
-/** Fault `invalid` where there is no telling what is asked for. */
-export function urlOf(incoming: Incoming): string {
+/**
+ * Fault `invalid` where there is no telling what is asked for. `sent` is what `targetOf` makes of the message: a target may be a
+ * megabyte, and is looked through once.
+ */
+export function urlOf(incoming: Incoming, sent = targetOf(incoming)): string {
   const target = incoming.url ?? "";
   const { authority, stream } = incoming as Partial<http2.Http2ServerRequest>;
   const host = (stream ? authority : incoming.headers.host) ?? "";
@@ -37,7 +40,10 @@ export function urlOf(incoming: Incoming): string {
   if (!target.startsWith("/") || host === "") throw senseless(target);
   const scheme = stream || (incoming.socket as TLSSocket | undefined)?.encrypted ? "https" : "http";
   const url = `${scheme}://${host}${target}`;
-  if (plainHost.test(host) && plainTarget.test(target) && !dotSegment.test(target)) return url;
+  // Dots within a query stay as they are.
+  const queryAt = target.indexOf("?");
+  const path = queryAt < 0 ? target : target.slice(0, queryAt);
+  if (plainHost.test(host) && sent === target && !dotSegment.test(path)) return url;
   const { href, hostname } = parsed(url, target);
   // A host that is more than one would move the border between host and path. An IPv6 address has many spellings, and one meaning.
   if (!ipv6Host.test(host) && hostname !== host.replace(/:\d+$/, "").toLowerCase()) throw senseless(target);
