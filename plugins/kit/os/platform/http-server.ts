@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { setImmediate } from "node:timers";
 import type { PeerCertificate, TLSSocket } from "node:tls";
+import { Turns } from "../../base/turns.ts";
 import { parseCertificate } from "../x509/certificate.ts";
 import { HttpConnections } from "./http-connections.ts";
 import { awaitRest } from "./http-patience.ts";
@@ -79,6 +80,9 @@ const keepAliveMs = 120_000;
 const maxHeaderSize = 1024 * 1024;
 /** Deno drops header lines after this many: one that asks to impersonate among them, and the request would run as the real user. */
 const mostHeaderLines = 1000;
+/** Reading such a target, and the query in it, takes milliseconds. */
+const largeTarget = 16 * 1024;
+const largeTargets = new Turns();
 const nobody: Peer = { address: "" };
 const peers = new WeakMap<object, Peer>();
 
@@ -103,6 +107,12 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   };
   const listener: Listener = (incoming, outgoing) => {
     const { stream } = outgoing as { stream?: http2.ServerHttp2Stream };
+    if ((incoming.url ?? "").length > largeTarget) {
+      void largeTargets.take().then(() => {
+        if (!outgoing.destroyed && !stream?.closed) handle(incoming, outgoing);
+      });
+      return;
+    }
     if (!stream) return handle(incoming, outgoing);
     // A stream that is reset right behind its request costs no work: the reset is known once all that came with it was looked at.
     setImmediate(() => {

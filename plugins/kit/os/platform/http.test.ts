@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers";
 import { connect as connectTls } from "node:tls";
 import t from "tap";
 import { testPki } from "../../../../test/harness/certificates.ts";
@@ -549,6 +550,33 @@ t.test("a request's head may be as long as Kubernetes' servers take it", async (
     if (result.upgraded) return t.fail("upgraded");
     t.equal(await result.response.text(), String(url.length - origin.length), `${origin}: an upgrade`);
   }
+});
+
+t.test("requests with long targets are begun in turns", async (t) => {
+  const url = `/x?${"a=b&".repeat(4200)}`;
+  const together = 3;
+  let rounds = 0;
+  const begunIn: number[] = [];
+  const server = await start(t, async () => {
+    begunIn.push(rounds);
+    return new Response("ok");
+  });
+  let isOver = false;
+  const count = () => {
+    rounds++;
+    if (!isOver) setImmediate(count);
+  };
+  count();
+  const socket = net.connect(server.port, "127.0.0.1");
+  t.teardown(() => socket.destroy());
+  socket.write(`GET ${url} HTTP/1.1\r\nhost: a\r\n\r\n`.repeat(together));
+  let answers = "";
+  for await (const chunk of socket) {
+    answers += String(chunk);
+    if (answers.split("HTTP/1.1 200").length > together) break;
+  }
+  isOver = true;
+  t.equal(new Set(begunIn).size, together, begunIn.join());
 });
 
 t.test("large bodies stream both ways", async (t) => {
