@@ -11,12 +11,9 @@ import { TextRequest } from "../../plugins/kit/base/text-request.ts";
 import type { Answer } from "../machinery/answer.ts";
 import type { ApiRequest } from "../machinery/request.ts";
 import { badRequest, tooLarge } from "../machinery/status.ts";
-import { Turns } from "../../plugins/kit/base/turns.ts";
+import { isLarge, largeBodies } from "./large-bodies.ts";
 
 export const maximumBodyBytes = 3 * 1024 * 1024;
-/** What takes some milliseconds to decode and check waits for its turn. */
-const largeBodyBytes = 64 * 1024;
-const largeBodies = new Turns();
 
 export function requestFrom(request: Request, peer: Peer, user?: UserInfo): ApiRequest {
   return new WebRequest(request, peer, user);
@@ -53,7 +50,7 @@ class WebRequest implements ApiRequest {
 
   async body(): Promise<Uint8Array> {
     const bytes = await readBody(this.#request);
-    if (bytes.length > largeBodyBytes) await largeBodies.take();
+    if (isLarge(bytes)) await largeBodies.take();
     return bytes;
   }
 

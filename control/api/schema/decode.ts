@@ -97,12 +97,12 @@ function visitType(value: unknown, name: string, path: string, schemas: Schemas,
   if (!isObject(value)) return wrong(value, path, `#${name}`, decoding);
   const fields = type.p ?? {};
   for (const key of Object.keys(value)) {
-    const at = path === "" ? key : `${path}.${key}`;
     if (!Object.hasOwn(fields, key)) {
-      if (decoding.unknown.length < mostStrictErrors) decoding.unknown.push(at);
+      if (decoding.unknown.length < mostStrictErrors) decoding.unknown.push(below(path, key));
       delete value[key];
       continue;
     }
+    const at = below(path, key);
     const item = value[key];
     if (item === null) {
       delete value[key];
@@ -115,6 +115,8 @@ function visitType(value: unknown, name: string, path: string, schemas: Schemas,
   if (!decoding.isAsSaid && path !== "" && path !== "metadata") fillTemplate(value, name, type);
   return value;
 }
+
+const below = (path: string, key: string): string => (path === "" ? key : `${path}.${key}`);
 
 /** Objects within objects always show their metadata, and when they were created: never. */
 function fillTemplate(value: Json, name: string, type: CompactType): void {

@@ -7,7 +7,7 @@ const maximumDepth = 1000;
 /** An object of 1.5 MB, the largest that etcd takes, has fewer than this unless they are shorter than 15 bytes. */
 const maximumValues = 100_000;
 /** Distinct keys cost the most: each is made a name of its own. */
-const maximumMembers = 20_000;
+const maximumMembers = 10_000;
 /** Longer strings are searched for their end by the runtime, which is faster per byte but costs a call. */
 const shortString = 64;
 

@@ -10,6 +10,7 @@ import { asObject, decodeBody } from "../body.ts";
 import { checkFields } from "../field-validation.ts";
 import { objectAnswer } from "../forms.ts";
 import { homeOf, requireHome } from "../home.ts";
+import { isLarge, largeBodies } from "../large-bodies.ts";
 import { beginCreate, checkLater, claimKind, claimNamespace, finishCreate } from "../lifecycle.ts";
 import { writeOptions } from "../options.ts";
 import { isServed, type Scope, toStored } from "../scope.ts";
@@ -24,14 +25,13 @@ const nameAttempts = 8;
 export async function createObject(scope: Scope): Promise<Answer> {
   if (scope.definition.namespaced && scope.namespace === "") throw methodNotAllowed();
   const options = writeOptions(scope, "CreateOptions");
-  const decoded = decodeBody(
-    await scope.request.body(),
-    scope.request.headers.get("content-type"),
-    scope.definition.kind,
-  );
+  const body = await scope.request.body();
+  const decoded = decodeBody(body, scope.request.headers.get("content-type"), scope.definition.kind);
   const object = asObject(decoded.value, scope.definition);
   claimKind(object, scope.definition, isServed(scope));
+  if (isLarge(body)) await largeBodies.take();
   checkFields(scope, object, decoded);
+  if (isLarge(body)) await largeBodies.take();
   return storeNew(scope, object, options);
 }
 

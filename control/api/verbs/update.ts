@@ -27,6 +27,7 @@ import { requireCreate } from "../require-allowed.ts";
 import { copyOf, isServed, objectOf, type Scope, shownEntry, toStored } from "../scope.ts";
 import { notFound } from "../../machinery/status.ts";
 import { storeNew } from "./create.ts";
+import { isLarge, largeBodies } from "../large-bodies.ts";
 import { scopeNamespace, writtenAnswer } from "./get.ts";
 
 export interface Update {
@@ -44,7 +45,9 @@ export async function replaceObject(scope: Scope): Promise<Answer> {
   const decoded = decodeBody(body, contentType, scope.definition.kind);
   const first = asObject(decoded.value, scope.definition);
   claimKind(first, scope.definition, isServed(scope));
+  if (isLarge(body)) await largeBodies.take();
   checkFields(scope, first, decoded);
+  if (isLarge(body)) await largeBodies.take();
   claimNamespace(first, scope);
   claimName(first, scope.name);
   const text = JSON.stringify(first);
