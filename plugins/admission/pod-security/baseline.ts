@@ -44,6 +44,7 @@ export const baselineChecks: readonly Check[] = [
     },
   },
   { id: "hostPorts", level: "baseline", run: hostPorts },
+  { id: "hostProbesAndHostLifecycle", level: "baseline", run: probeHosts },
   {
     id: "privileged",
     level: "baseline",
@@ -53,22 +54,7 @@ export const baselineChecks: readonly Check[] = [
       return finding("privileged", `${containersNamed(names)} must not set securityContext.privileged=true`);
     },
   },
-  {
-    id: "procMount",
-    level: "baseline",
-    run(pod) {
-      const isBad = (container: Container) => (container.securityContext?.procMount ?? "Default") !== "Default";
-      const names = badContainers(pod, isBad);
-      const values = [
-        ...new Set(pod.containers.filter(isBad).map((each) => each.securityContext?.procMount ?? "")),
-      ].sort();
-      if (names.length === 0) return undefined;
-      return finding(
-        "procMount",
-        `${containersNamed(names)} must not set securityContext.procMount to ${quoted(values)}`,
-      );
-    },
-  },
+  { id: "procMount", level: "baseline", withoutUserNamespacesSince: 35, run: procMount },
   { id: "seLinuxOptions", level: "baseline", run: seLinux },
   { id: "seccompProfile_baseline", level: "baseline", run: seccomp },
   {
@@ -107,6 +93,30 @@ function hostPorts(pod: PodView): Finding | undefined {
     "hostPort",
     `${containersNamed(names)} ${verb} ${plural(ports.length, "hostPort", "hostPorts")} ${ports.join(", ")}`,
   );
+}
+
+/** The node asks what a probe or hook names: with a host in it a pod would have it ask others. */
+function probeHosts(pod: PodView): Finding | undefined {
+  const used = ({ livenessProbe, readinessProbe, startupProbe, lifecycle }: Container) =>
+    [livenessProbe, readinessProbe, startupProbe, lifecycle?.postStart, lifecycle?.preStop].flatMap((handler) =>
+      [handler?.httpGet?.host, handler?.tcpSocket?.host].filter((host) => host !== undefined && host !== ""),
+    ) as string[];
+  const names = badContainers(pod, (container) => used(container).length > 0).sort();
+  if (names.length === 0) return undefined;
+  const hosts = [...new Set(pod.containers.flatMap(used))].sort();
+  const what = plural(hosts.length, "probe or lifecycle host", "probe or lifecycle hosts");
+  return finding(
+    "probe or lifecycle host",
+    `${containersNamed(names)} ${plural(names.length, "uses", "use")} ${what} ${quoted(hosts)}`,
+  );
+}
+
+export function procMount(pod: PodView): Finding | undefined {
+  const isBad = (container: Container) => (container.securityContext?.procMount ?? "Default") !== "Default";
+  const names = badContainers(pod, isBad);
+  if (names.length === 0) return undefined;
+  const values = [...new Set(pod.containers.filter(isBad).map((each) => each.securityContext?.procMount ?? ""))].sort();
+  return finding("procMount", `${containersNamed(names)} must not set securityContext.procMount to ${quoted(values)}`);
 }
 
 function appArmor(pod: PodView): Finding | undefined {

@@ -19,6 +19,8 @@ export interface Check {
   readonly level: "baseline" | "restricted";
   /** The stricter check stands in for these. */
   readonly overrides?: readonly string[];
+  /** From this minor version on, pods in a user namespace of their own (`hostUsers: false`) are not held to it. */
+  readonly withoutUserNamespacesSince?: number;
   run(pod: PodView): Finding | undefined;
 }
 

@@ -1,7 +1,7 @@
 // Levels and versions as namespace labels give them, and what a pod violates at a level. Pure.
 
 import { baselineChecks } from "./baseline.ts";
-import { type Finding, type PodView } from "./check.ts";
+import type { Check, Finding, PodView } from "./check.ts";
 import { restrictedChecks } from "./restricted.ts";
 
 export type Level = "privileged" | "baseline" | "restricted";
@@ -63,6 +63,8 @@ export const noPolicy: Policy = Object.fromEntries(
 const since: Readonly<Record<string, number>> = {
   allowPrivilegeEscalation: 8,
   capabilities_restricted: 22,
+  hostProbesAndHostLifecycle: 34,
+  procMount_restricted: 35,
   runAsUser: 23,
   seccompProfile_restricted: 19,
   seccompProfile_baseline: 19,
@@ -73,12 +75,14 @@ export const isStricter = (a: Level, b: Level): boolean => order[a] > order[b];
 
 export function violations(pod: PodView, { level, version }: LevelVersion): Finding[] {
   if (level === "privileged") return [];
-  const minor = version === "latest" ? Number.POSITIVE_INFINITY : Number(version.slice(3));
-  const holds = (id: string) => minor >= (since[id] ?? 0);
-  const restricted = level === "restricted" ? restrictedChecks.filter(({ id }) => holds(id)) : [];
+  const minor = version === "latest" ? Number.MAX_VALUE : Number(version.slice(3));
+  const holds = ({ id }: Check) => minor >= (since[id] ?? 0);
+  const restricted = level === "restricted" ? restrictedChecks.filter(holds) : [];
   const overridden = new Set(restricted.flatMap(({ overrides }) => overrides ?? []));
-  const baseline = baselineChecks.filter(({ id }) => holds(id) && !overridden.has(id));
-  return [...baseline, ...restricted].flatMap((check) => check.run(pod) ?? []);
+  const baseline = baselineChecks.filter((check) => holds(check) && !overridden.has(check.id));
+  const isFree = ({ withoutUserNamespacesSince = Number.POSITIVE_INFINITY }: Check) =>
+    pod.spec.hostUsers === false && minor >= withoutUserNamespacesSince;
+  return [...baseline, ...restricted].flatMap((check) => (isFree(check) ? [] : (check.run(pod) ?? [])));
 }
 
 export const describe = (findings: readonly Finding[]): string =>

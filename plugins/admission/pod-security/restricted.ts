@@ -1,6 +1,7 @@
 // The checks of the restricted level: current hardening practice.
 
 import type { Container, Volume } from "../../kit/kube/objects/types.ts";
+import { procMount } from "./baseline.ts";
 import {
   badContainers,
   type Check,
@@ -40,11 +41,13 @@ export const restrictedChecks: readonly Check[] = [
     },
   },
   { id: "capabilities_restricted", level: "restricted", overrides: ["capabilities_baseline"], run: capabilities },
+  { id: "procMount_restricted", level: "restricted", overrides: ["procMount"], run: procMount },
   { id: "restrictedVolumes", level: "restricted", overrides: ["hostPathVolumes"], run: volumes },
-  { id: "runAsNonRoot", level: "restricted", run: runAsNonRoot },
+  { id: "runAsNonRoot", level: "restricted", withoutUserNamespacesSince: 35, run: runAsNonRoot },
   {
     id: "runAsUser",
     level: "restricted",
+    withoutUserNamespacesSince: 35,
     run(pod) {
       const own = pod.spec.securityContext?.runAsUser === 0;
       const names = badContainers(pod, (container) => container.securityContext?.runAsUser === 0);
@@ -86,18 +89,11 @@ function volumes({ spec }: PodView): Finding | undefined {
 function runAsNonRoot(pod: PodView): Finding | undefined {
   const own = pod.spec.securityContext?.runAsNonRoot;
   const refusing = badContainers(pod, (container) => container.securityContext?.runAsNonRoot === false);
-  if (own === false || refusing.length > 0) {
-    // Containers that all say true make the pod's own false harmless only for themselves; upstream names both.
-    const isPodBad =
-      own === false && pod.containers.some((container) => container.securityContext?.runAsNonRoot !== true);
-    if (isPodBad || refusing.length > 0) {
-      return finding(
-        "runAsNonRoot != true",
-        `${setters(isPodBad, refusing)} must not set securityContext.runAsNonRoot=false`,
-      );
-    }
-    return undefined;
-  }
+  if (own === false || refusing.length > 0)
+    return finding(
+      "runAsNonRoot != true",
+      `${setters(own === false, refusing)} must not set securityContext.runAsNonRoot=false`,
+    );
   if (own === true) return undefined;
   const silent = badContainers(pod, (container) => container.securityContext?.runAsNonRoot === undefined);
   if (silent.length === 0) return undefined;
