@@ -110,3 +110,20 @@ t.test("a body that does not come is not waited for beyond the request's time", 
   t.match(answer, /^HTTP\/1\.1 504 /);
   t.equal((await api.ask("GET", configMaps)).status, 200);
 });
+
+t.test("a large body is refused as soon as it is beyond a limit, and the connection serves the next", async (t) => {
+  const api = await serveApi();
+  t.teardown(() => api.close());
+  const socket = net.connect(Number(new URL(api.url).port), "127.0.0.1");
+  t.teardown(() => socket.destroy());
+  let answers = "";
+  socket.on("data", (chunk) => (answers += chunk.toString()));
+  const length = 1_000_000;
+  const begin = '{"a":'.repeat(1001);
+  const head = `POST ${configMaps} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;
+  socket.write(head + begin);
+  await until("the refusal", () => answers.includes("nested deeper than 1000 levels"));
+  t.match(answers, /^HTTP\/1\.1 400 /);
+  socket.write(`${" ".repeat(length - begin.length)}GET /readyz HTTP/1.1\r\nhost: a\r\n\r\n`);
+  await until("the next answer", () => answers.includes("HTTP/1.1 200 "));
+});

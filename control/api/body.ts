@@ -4,7 +4,7 @@ import { isFault } from "../../plugins/kit/base/fault.ts";
 import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import { decodeProtobuf, protobufType } from "./protobuf/decode.ts";
 import { parseMediaType } from "./media-type.ts";
-import { boundJson } from "./schema/json-bounds.ts";
+import { beginsAsJson, boundJson } from "./schema/json-bounds.ts";
 import { jsonProblem } from "./schema/json-syntax.ts";
 import { badRequest, tooLarge, unsupportedMediaType } from "../machinery/status.ts";
 import { mostOperations } from "../../plugins/kit/kube/patch/json-patch.ts";
@@ -123,11 +123,6 @@ function readYamlOf(body: Uint8Array): Read {
     if (isFault(error, "invalid")) return { problem: `error converting YAML to JSON: ${error.message}` };
     throw error;
   }
-}
-
-function beginsAsJson(body: Uint8Array): boolean {
-  const first = body.find((byte) => byte !== 0x20 && (byte < 0x09 || byte > 0x0d));
-  return first === 0x7b || first === 0x5b;
 }
 
 /** Shows how the body begins: as text where it looks like JSON, else in hexadecimal digits. */

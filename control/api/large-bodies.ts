@@ -3,7 +3,7 @@
 
 import { Turns } from "../../plugins/kit/base/turns.ts";
 
-const largeBodyBytes = 64 * 1024;
+export const largeBodyBytes = 64 * 1024;
 
 export const isLarge = (body: Uint8Array): boolean => body.length > largeBodyBytes;
 

@@ -11,7 +11,7 @@ import { TextRequest } from "../../plugins/kit/base/text-request.ts";
 import type { Answer } from "../machinery/answer.ts";
 import type { ApiRequest } from "../machinery/request.ts";
 import { badRequest, tooLarge } from "../machinery/status.ts";
-import { isLarge, largeBodies } from "./large-bodies.ts";
+import { isLarge, largeBodies, largeBodyBytes } from "./large-bodies.ts";
 
 export const maximumBodyBytes = 3 * 1024 * 1024;
 
@@ -48,8 +48,8 @@ class WebRequest implements ApiRequest {
     return this.#request.signal;
   }
 
-  async body(): Promise<Uint8Array> {
-    const bytes = await readBody(this.#request);
+  async body(look?: (part: Uint8Array) => void): Promise<Uint8Array> {
+    const bytes = await readBody(this.#request, look);
     if (isLarge(bytes)) await largeBodies.take();
     return bytes;
   }
@@ -69,11 +69,12 @@ function targetIn(url: string): string {
 /** Nobody changes a query. */
 const noQuery = new URLSearchParams();
 
-async function readBody(request: Request): Promise<Uint8Array> {
+async function readBody(request: Request, look?: (part: Uint8Array) => void): Promise<Uint8Array> {
   if (request instanceof TextRequest) return bounded(request.ready ?? new Uint8Array());
   const announced = Number(request.headers.get("content-length") ?? 0);
   if (announced > maximumBodyBytes) throw tooLarge(`the request body is larger than ${maximumBodyBytes} bytes`);
-  const direct = wholeBody(request, maximumBodyBytes);
+  // Short ones are looked at once they are there.
+  const direct = wholeBody(request, maximumBodyBytes, announced > 0 && announced <= largeBodyBytes ? undefined : look);
   if (direct) return direct.catch(refused);
   if (!request.body) return new Uint8Array();
   // A body of known, allowed length needs no counting.
@@ -101,6 +102,7 @@ function bounded(body: Uint8Array): Uint8Array {
 
 function refused(error: unknown): never {
   if (isFault(error, "too-many")) throw tooLarge(error.message);
+  if (isFault(error) && error.details) throw error;
   return cutShort(error);
 }
 

@@ -13,8 +13,11 @@ export interface ApiRequest extends Call {
   readonly peer: Peer;
   /** Set for callers in the same process, whose identity is given; they are not authenticated again. */
   readonly user?: UserInfo;
-  /** The whole body; Fault when it is larger than allowed or ends too early. May be called once. */
-  body(): Promise<Uint8Array>;
+  /**
+   * The whole body; Fault when it is larger than allowed or ends too early. May be called once. `look` sees the parts of a large one that
+   * comes over a connection, as they come; what it throws refuses the body.
+   */
+  body(look?: (part: Uint8Array) => void): Promise<Uint8Array>;
   /** The same as it comes, of any length, for who passes it on; null where there is none. Instead of `body`. */
   stream(): ReadableStream<Uint8Array> | null;
 }

@@ -25,6 +25,7 @@ import { repeatedElements } from "./repeated-elements.ts";
 import type { Shape } from "../../resources/shape.ts";
 import { ownable } from "./ownable.ts";
 import { shapeFor } from "./track.ts";
+import { jsonBounds } from "../schema/json-bounds.ts";
 
 export async function applyObject(scope: Scope): Promise<Answer> {
   const { definition, request } = scope;
@@ -34,7 +35,7 @@ export async function applyObject(scope: Scope): Promise<Answer> {
       { type: "FieldValueRequired", field: "fieldManager", message: "Required value: is required for apply patch" },
     ]);
   const options = writeOptions(scope, "PatchOptions");
-  const decoded = decodeYaml(await request.body());
+  const decoded = decodeYaml(await request.body(jsonBounds()));
   const applied = asObject(decoded.value);
   const note = noteFor(name, applied);
   const { apiVersion, kind } = applied;

@@ -1,6 +1,6 @@
 import t from "tap";
 import fc from "fast-check";
-import { boundJson } from "./json-bounds.ts";
+import { boundJson, jsonBounds } from "./json-bounds.ts";
 
 const bound = (text: string) => boundJson(Buffer.from(text));
 const members = (count: number) => `{${Array.from({ length: count }, (_, n) => `"k${n}":"${n}"`).join()}}`;
@@ -43,4 +43,38 @@ t.test("boundJson() begins anew with each text", async (t) => {
     bound(text);
     bound(text);
   });
+});
+
+t.test("jsonBounds() finds in parts what boundJson() finds in the whole", async (t) => {
+  const says = (look: () => void) => {
+    try {
+      look();
+      return "nothing";
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  const inParts = (text: Buffer, size: number) => {
+    const look = jsonBounds();
+    for (let at = 0; at < text.length; at += size) look(text.subarray(at, at + size));
+  };
+  const tricky = ['"', "\\", "[", ",", ":", "a", "x".repeat(70), "\\".repeat(65)];
+  const strings = fc.array(fc.constantFrom(...tricky), { maxLength: 40 }).map((parts) => parts.join(""));
+  fc.assert(
+    fc.property(
+      fc.array(strings, { maxLength: 5 }),
+      fc.integer({ min: 1, max: 90 }),
+      fc.boolean(),
+      (texts, size, isDeep) => {
+        const text = Buffer.from(
+          `${JSON.stringify(texts).slice(0, -1)}${isDeep ? `${texts.length ? "," : ""}${"[".repeat(1000)}` : "]"}`,
+        );
+        return (
+          says(() => inParts(text, size)) === says(() => boundJson(text)) &&
+          (says(() => inParts(text, size)) === "nothing") !== isDeep
+        );
+      },
+    ),
+  );
+  t.pass();
 });

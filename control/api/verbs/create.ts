@@ -18,6 +18,7 @@ import { alreadyExists, badRequest, invalidObject, methodNotAllowed } from "../.
 import { writtenAnswer } from "./get.ts";
 import { invalid } from "../../machinery/field-error.ts";
 import { generateName } from "../name.ts";
+import { jsonBounds } from "../schema/json-bounds.ts";
 
 /** A generated name that is taken is tried again with another, so often. */
 const nameAttempts = 8;
@@ -25,7 +26,7 @@ const nameAttempts = 8;
 export async function createObject(scope: Scope): Promise<Answer> {
   if (scope.definition.namespaced && scope.namespace === "") throw methodNotAllowed();
   const options = writeOptions(scope, "CreateOptions");
-  const body = await scope.request.body();
+  const body = await scope.request.body(jsonBounds());
   const decoded = decodeBody(body, scope.request.headers.get("content-type"), scope.definition.kind);
   const object = asObject(decoded.value, scope.definition);
   claimKind(object, scope.definition, isServed(scope));

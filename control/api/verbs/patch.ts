@@ -20,6 +20,7 @@ import type { Scope } from "../scope.ts";
 import { failure, invalidObject, notFound } from "../../machinery/status.ts";
 import { updateObject } from "./update.ts";
 import { Fault } from "../../../plugins/kit/base/fault.ts";
+import { jsonBounds } from "../schema/json-bounds.ts";
 
 interface PatchType {
   readonly type: "json" | "merge" | "strategic";
@@ -47,7 +48,7 @@ export async function patchObject(scope: Scope): Promise<Answer> {
   const options = writeOptions(scope, "PatchOptions");
   const errors = forceErrors(scope.request.query);
   if (errors.length > 0) throw invalidOptions("PatchOptions", errors);
-  const patch = decodePatch(await scope.request.body(), patchType.type);
+  const patch = decodePatch(await scope.request.body(jsonBounds()), patchType.type);
   const answer = await updateObject(scope, {
     options,
     next: (previous) => patched(scope, previous, patch, patchType),

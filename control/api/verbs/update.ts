@@ -29,6 +29,7 @@ import { notFound } from "../../machinery/status.ts";
 import { storeNew } from "./create.ts";
 import { isLarge, largeBodies } from "../large-bodies.ts";
 import { scopeNamespace, writtenAnswer } from "./get.ts";
+import { jsonBounds } from "../schema/json-bounds.ts";
 
 export interface Update {
   /** Makes the next state; it owns neither `previous` nor anything in it. May be called more than once. */
@@ -40,7 +41,7 @@ export interface Update {
 
 export async function replaceObject(scope: Scope): Promise<Answer> {
   const options = writeOptions(scope, "UpdateOptions");
-  const body = await scope.request.body();
+  const body = await scope.request.body(jsonBounds());
   const contentType = scope.request.headers.get("content-type");
   const decoded = decodeBody(body, contentType, scope.definition.kind);
   const first = asObject(decoded.value, scope.definition);

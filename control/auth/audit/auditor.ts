@@ -57,7 +57,7 @@ class Trail implements AuditTrail {
     if (level === "None") return this.#request;
     this.#note(attributes, real);
     this.#emit("RequestReceived", {});
-    return level === "Metadata" ? this.#request : withBody(this.#request, () => this.#readBody());
+    return level === "Metadata" ? this.#request : withBody(this.#request, (look) => this.#readBody(look));
   }
 
   unauthenticated(asked: Omit<Attributes, "user">): void {
@@ -88,8 +88,8 @@ class Trail implements AuditTrail {
     };
   }
 
-  async #readBody(): Promise<Uint8Array> {
-    const body = await this.#request.body();
+  async #readBody(look?: (part: Uint8Array) => void): Promise<Uint8Array> {
+    const body = await this.#request.body(look);
     this.#requestBody = body;
     return body;
   }
@@ -177,7 +177,7 @@ class Trail implements AuditTrail {
 }
 
 /** The same request with its body read by another. */
-function withBody(request: ApiRequest, body: () => Promise<Uint8Array>): ApiRequest {
+function withBody(request: ApiRequest, body: ApiRequest["body"]): ApiRequest {
   const { method, path, query, headers, peer, user } = request;
   return {
     method,
