@@ -9,6 +9,7 @@ import { jsonProblem } from "./schema/json-syntax.ts";
 import { badRequest, tooLarge, unsupportedMediaType } from "../machinery/status.ts";
 import { mostOperations } from "../../plugins/kit/kube/patch/json-patch.ts";
 import { readYaml } from "../../plugins/kit/base/yaml.ts";
+import { parseJson } from "../../plugins/kit/base/exact-json.ts";
 
 const shownBytes = 30;
 const acceptedTypes = ["application/json", "application/yaml", protobufType];
@@ -82,7 +83,13 @@ export function decodePatch(body: Uint8Array, type: "json" | "merge" | "strategi
 }
 
 const jsonKind = (value: unknown): string =>
-  Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
+  Array.isArray(value)
+    ? "array"
+    : typeof value === "boolean"
+      ? "bool"
+      : typeof value === "bigint"
+        ? "number"
+        : typeof value;
 
 export function decodeYaml(body: Uint8Array): Decoded {
   const decoded = readYamlOf(body);
@@ -102,7 +109,7 @@ function readJson(body: Uint8Array): Read {
   boundJson(body);
   const text = textOf(body);
   try {
-    return { value: JSON.parse(text), text, isYaml: false };
+    return { value: parseJson(text), text, isYaml: false };
   } catch {
     return { problem: `${jsonProblem(text)}` };
   }

@@ -43,7 +43,9 @@ interface Patch extends Decoded {
 /** The same for what a patch made of an object: it is the patch that is at fault, not an object of that kind and name. */
 export function checkPatched(scope: Scope, object: KubeObject, patch: Patch): void {
   const mode = fieldValidation(scope.request.query);
-  const inexact = inexactProblem(patch, patch.type === "json" ? undefined : rootOf(scope), scope.services.schemas);
+  // Of a JSON patch the object that it makes is held to its schema below.
+  const root = patch.type === "json" ? undefined : rootOf(scope);
+  const inexact = inexactProblem(patch, root, scope.services.schemas);
   if (inexact !== undefined) throw badPatch(patch, inexact);
   const { problem, mismatch, unknown } = held(scope, object);
   if (problem !== undefined) {

@@ -27,6 +27,7 @@ import { applyJsonPatch } from "../../plugins/kit/kube/patch/json-patch.ts";
 import { applyMergePatch } from "../../plugins/kit/kube/patch/merge-patch.ts";
 import { findEntry } from "./verbs/get.ts";
 import { updateObject } from "./verbs/update.ts";
+import { parseJson } from "../../plugins/kit/base/exact-json.ts";
 
 const scaleKind = { group: "autoscaling", version: "v1", kind: "Scale" };
 
@@ -81,7 +82,7 @@ function readScale(verb: string, body: Uint8Array, scope: Scope): (before: KubeO
     const scale = asObject(decodeBody(body, type, "Scale").value);
     claimIdentity(scale, scope);
     const text = JSON.stringify(scale);
-    return () => JSON.parse(text) as KubeObject;
+    return () => parseJson(text) as KubeObject;
   }
   const patchType = parseMediaType(type ?? "").type;
   const patch = decodePatch(body, patchType === "application/json-patch+json" ? "json" : "merge").value;

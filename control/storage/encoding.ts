@@ -3,6 +3,7 @@
 
 import { Fault } from "../../plugins/kit/base/fault.ts";
 import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
+import { parseJson } from "../../plugins/kit/base/exact-json.ts";
 
 const metadataMark = Buffer.from('"metadata":{');
 
@@ -21,7 +22,7 @@ function ownBytes(text: string): Buffer {
 
 /** A private copy that the caller may change. */
 export function decodeObject(value: Buffer, revision: number): KubeObject {
-  const object = JSON.parse(value.toString("utf8")) as KubeObject;
+  const object = parseJson(value.toString("utf8")) as KubeObject;
   object.metadata.resourceVersion = String(revision);
   return object;
 }

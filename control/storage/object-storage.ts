@@ -12,6 +12,7 @@ import { localKey, type StorageRef, storageKey } from "./keys.ts";
 import { LatestEntry } from "./latest-entry.ts";
 import { mustBeDurable } from "./lease-renewal.ts";
 import type { WatchCache } from "./watch-cache.ts";
+import { parseJson } from "../../plugins/kit/base/exact-json.ts";
 
 /** What an update decides on seeing the current state: the next one, nothing to do, or that the object goes away. */
 export type Change = { do: "put"; object: KubeObject } | { do: "nothing" } | { do: "delete" };
@@ -188,6 +189,6 @@ function isSame(value: Buffer, current: Entry): boolean {
   if (value.length !== current.value.length) return false;
   return (
     value.equals(current.value) ||
-    deepEqual(JSON.parse(value.toString("utf8")), JSON.parse(current.value.toString("utf8")))
+    deepEqual(parseJson(value.toString("utf8")), parseJson(current.value.toString("utf8")))
   );
 }

@@ -131,4 +131,7 @@ function listed({ status }: FakeSandbox): PodSandbox {
   return { id, metadata, state, createdAt, labels, annotations, runtimeHandler };
 }
 
-const withBigints = (_key: string, value: unknown) => (typeof value === "bigint" ? String(value) : value);
+function withBigints(this: Record<string, unknown>, key: string, value: unknown): unknown {
+  const member = this[key];
+  return typeof member === "bigint" ? String(member) : value;
+}

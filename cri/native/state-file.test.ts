@@ -2,6 +2,8 @@ import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
+// The same process may have given bigints a toJSON.
+import "../../plugins/kit/base/exact-json.ts";
 import { appendState, readState, readStates, writeState } from "./state-file.ts";
 
 function folder(t: { teardown(run: () => void): void }): string {

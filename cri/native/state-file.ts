@@ -16,8 +16,11 @@ import { writeFileAtomic } from "../../plugins/kit/os/platform/files.ts";
 
 let counter = 0;
 
-// CRI's 64-bit numbers are bigints, which JSON lacks.
-const encode = (_key: string, value: unknown) => (typeof value === "bigint" ? { $bigint: String(value) } : value);
+/** CRI's 64-bit numbers are bigints, which JSON lacks. Looks at the member itself: `value` is what a bigint's toJSON made of it. */
+function encode(this: Record<string, unknown>, key: string, value: unknown): unknown {
+  const member = this[key];
+  return typeof member === "bigint" ? { $bigint: String(member) } : value;
+}
 const decode = (_key: string, value: unknown) => {
   const text = (value as { $bigint?: unknown } | null)?.$bigint;
   return typeof text === "string" ? BigInt(text) : value;

@@ -72,7 +72,7 @@ export async function applyObject(scope: Scope): Promise<Answer> {
       scope.name,
       `uid mismatch: the provided object specified uid ${applied.metadata.uid}, and no existing object was found`,
     );
-  const fresh = JSON.parse(JSON.stringify(applied)) as KubeObject;
+  const fresh = structuredClone(applied);
   delete fresh.metadata.resourceVersion;
   renewNote(fresh, note);
   settle(scope, fresh);

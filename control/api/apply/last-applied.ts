@@ -7,6 +7,7 @@ import { compare, fieldsIn, isObject } from "./compare.ts";
 import { PathSet } from "./path-set.ts";
 import type { Shape } from "../../resources/shape.ts";
 import { ownable } from "./ownable.ts";
+import { parseJson } from "../../../plugins/kit/base/exact-json.ts";
 
 const annotation = "kubectl.kubernetes.io/last-applied-configuration";
 /** The name under which kubectl applies on the server, unless it is told another. */
@@ -41,7 +42,7 @@ export function renewNote({ metadata: { annotations } }: KubeObject, note: strin
 function readNote(text: string | undefined): KubeObject | undefined {
   if (!text) return undefined;
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     return isObject(value) && isObject(value["metadata"]) ? (value as unknown as KubeObject) : undefined;
   } catch {
     return undefined; // anyone may write the annotation; one that cannot be read says nothing

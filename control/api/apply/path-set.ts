@@ -1,5 +1,7 @@
 // PathSet is a set of field paths, the shape behind `fieldsV1`. A step of a path is `f:name`, `k:{"key":"value"}`, `v:value`.
 
+import { parseJson } from "../../../plugins/kit/base/exact-json.ts";
+
 /** Never changed once it is part of a set that was handed out: sets share what they have in common. */
 export interface Node {
   isMember: boolean;
@@ -183,7 +185,7 @@ export function pathText(path: readonly string[]): string {
       const value = step.slice(2);
       if (step.startsWith("f:")) return `.${value}`;
       if (step.startsWith("v:")) return `[=${value}]`;
-      const keys = JSON.parse(value) as Record<string, unknown>;
+      const keys = parseJson(value) as Record<string, unknown>;
       return `[${Object.entries(keys)
         .map(([key, one]) => `${key}=${JSON.stringify(one)}`)
         .join(",")}]`;

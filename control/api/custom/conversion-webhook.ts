@@ -5,7 +5,7 @@ import { randomUUID } from "node:crypto";
 import type { Call } from "../../../plugins/kit/base/call.ts";
 import { postTo, type WebhookReach } from "../../../plugins/kit/kube/client-config.ts";
 import { Fault } from "../../../plugins/kit/base/fault.ts";
-import { refuseInexact } from "../../../plugins/kit/base/inexact-integers.ts";
+import { parseJson } from "../../../plugins/kit/base/exact-json.ts";
 import type { KubeObject } from "../../../plugins/kit/kube/objects/types.ts";
 import { statusFault } from "../../../plugins/kit/kube/status-fault.ts";
 import type { Convert } from "../../resources/crd/conversion.ts";
@@ -85,11 +85,10 @@ async function textOf(response: Response): Promise<string> {
 function convertedIn(text: string, asked: { apiVersion: string; request: { uid: string } }): readonly unknown[] {
   let review: Review;
   try {
-    review = JSON.parse(text) as Review;
+    review = parseJson(text) as Review;
   } catch (cause) {
     throw new Fault("invalid", "its answer is not JSON", { cause });
   }
-  refuseInexact(text, review);
   const isExact = asked.apiVersion.endsWith("/v1");
   if (isExact && (review.kind !== "ConversionReview" || review.apiVersion !== asked.apiVersion))
     throw new Fault(

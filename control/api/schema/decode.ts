@@ -140,6 +140,7 @@ function visitScalar(value: unknown, kind: string, path: string, decoding: Decod
     case "l":
       return isWhole(value) && value >= -(2 ** 63) && value < 2 ** 63 ? value : wrong(value, path, kind, decoding);
     case "n":
+      if (typeof value === "bigint") return Number(value);
       return typeof value === "number" ? value : wrong(value, path, kind, decoding);
     case "b":
       return typeof value === "boolean" ? value : wrong(value, path, kind, decoding);
@@ -200,9 +201,16 @@ const isInt32 = (value: unknown): boolean => isWhole(value) && Math.abs(value + 
 
 function wrong(value: unknown, path: string, wanted: CompactField, decoding: Decoding): unknown {
   if (decoding.problem !== undefined) return value;
-  const kind = Array.isArray(value) ? "array" : value === null ? "null" : typeof value;
+  const kind = Array.isArray(value)
+    ? "array"
+    : value === null
+      ? "null"
+      : typeof value === "bigint"
+        ? "number"
+        : typeof value;
   // Of a number that does not fit it is told which one it is.
-  const isNumeric = typeof value === "number" && typeof wanted === "string" && "ilne".includes(wanted);
+  const isNumeric =
+    (typeof value === "number" || typeof value === "bigint") && typeof wanted === "string" && "ilne".includes(wanted);
   const found = isNumeric ? `number ${value}` : kind === "boolean" ? "bool" : kind;
   decoding.problem = "";
   decoding.mismatch = { value, found, path, wanted };

@@ -1,4 +1,5 @@
-// Refuses integers that would be stored as other ones: numbers here are of 64-bit floating point, and hold 53 bits of an integer.
+// Refuses integers that would be stored as other ones. Custom resources keep them; the fields of built-in kinds are numbers of 64-bit
+// floating point, which hold 53 bits of an integer, and so are the numbers of YAML.
 
 import { type InexactInteger, inexactIntegers, inexactPath } from "../../../plugins/kit/base/inexact-integers.ts";
 import type { CompactField } from "../openapi/compact.ts";
@@ -15,7 +16,9 @@ export function inexactProblem(
   root: CompactField | undefined,
   schemas: Schemas | undefined,
 ): string | undefined {
-  const found = inexactIntegers(text, value).find((each) => !(root && schemas && isFloat(each, root, schemas)));
+  const found = inexactIntegers(text, value).find((each) =>
+    root && schemas ? !isFloat(each, root, schemas) : !each.isExact,
+  );
   return found && `${inexactPath(found)}: integer ${found.source} cannot be stored exactly: ${rule}`;
 }
 

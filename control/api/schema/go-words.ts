@@ -70,6 +70,7 @@ export function unrestored(value: unknown, wanted: CompactField): string | undef
 function goKindOf(value: unknown): string {
   if (Array.isArray(value)) return "slice";
   if (typeof value === "object") return "map";
+  if (typeof value === "bigint") return "int64";
   if (typeof value === "number") return Number.isInteger(value) ? "int64" : "float64";
   return typeof value === "boolean" ? "bool" : typeof value;
 }

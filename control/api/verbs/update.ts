@@ -30,6 +30,7 @@ import { storeNew } from "./create.ts";
 import { isLarge, largeBodies } from "../large-bodies.ts";
 import { scopeNamespace, writtenAnswer } from "./get.ts";
 import { jsonBounds } from "../schema/json-bounds.ts";
+import { parseJson } from "../../../plugins/kit/base/exact-json.ts";
 
 export interface Update {
   /** Makes the next state; it owns neither `previous` nor anything in it. May be called more than once. */
@@ -52,10 +53,10 @@ export async function replaceObject(scope: Scope): Promise<Answer> {
   claimNamespace(first, scope);
   claimName(first, scope.name);
   const text = JSON.stringify(first);
-  const answer = await updateObject(scope, { options, next: () => JSON.parse(text) as KubeObject });
+  const answer = await updateObject(scope, { options, next: () => parseJson(text) as KubeObject });
   if (answer) return answer;
   if (!scope.definition.createsOnUpdate || scope.subresource !== "") throw notFound(scope.definition, scope.name);
-  return storeNew(scope, JSON.parse(text) as KubeObject, options, { authorize: requireCreate });
+  return storeNew(scope, parseJson(text) as KubeObject, options, { authorize: requireCreate });
 }
 
 /** Undefined when there is no such object. */

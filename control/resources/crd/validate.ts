@@ -34,7 +34,7 @@ function check(value: unknown, schema: StructuralSchema, path: string, errors: F
       ),
     );
   if (typeof value === "string") checkText(value, schema, path, errors);
-  else if (typeof value === "number") checkNumber(value, schema, path, errors);
+  else if (typeof value === "number" || typeof value === "bigint") checkNumber(value, schema, path, errors);
   else if (Array.isArray(value)) checkList(value, schema, path, errors);
   else if (isObject(value)) checkObject(value, schema, path, errors);
   checkCombinations(value, schema, path, errors);
@@ -44,6 +44,7 @@ const typeName = (value: unknown): string => {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
   if (typeof value === "number") return Number.isInteger(value) ? "integer" : "number";
+  if (typeof value === "bigint") return "integer";
   return typeof value;
 };
 
@@ -91,7 +92,7 @@ function codePoints(text: string): number {
   return count;
 }
 
-function checkNumber(value: number, schema: StructuralSchema, path: string, errors: FieldErrors): void {
+function checkNumber(value: number | bigint, schema: StructuralSchema, path: string, errors: FieldErrors): void {
   const { minimum, maximum, multipleOf } = schema;
   if (maximum !== undefined && (schema.exclusiveMaximum ? value >= maximum : value > maximum))
     errors.push(
@@ -109,8 +110,14 @@ function checkNumber(value: number, schema: StructuralSchema, path: string, erro
         `${path} in body should be greater than ${schema.exclusiveMinimum ? "" : "or equal to "}${minimum}`,
       ),
     );
-  if (multipleOf !== undefined && multipleOf > 0 && !Number.isInteger(value / multipleOf))
+  if (multipleOf !== undefined && multipleOf > 0 && !isMultiple(value, multipleOf))
     errors.push(invalid(path, value, `${path} in body should be a multiple of ${multipleOf}`));
+}
+
+function isMultiple(value: number | bigint, of: number): boolean {
+  return typeof value === "bigint" && Number.isInteger(of)
+    ? value % BigInt(of) === 0n
+    : Number.isInteger(Number(value) / of);
 }
 
 function checkList(value: unknown[], schema: StructuralSchema, path: string, errors: FieldErrors): void {

@@ -1,11 +1,15 @@
-// Finds integers of a JSON or YAML text that no JavaScript number holds: parsers round them to a neighbour and say nothing.
+// Finds integers of a JSON or YAML text that no JavaScript number holds: bigints where the reader keeps them (`exact-json`), numbers that it
+// rounded to a neighbour elsewhere.
 
+import { hasLongNumber } from "./exact-json.ts";
 import { Fault } from "./fault.ts";
 
 export interface InexactInteger {
   /** As it was written. */
   readonly source: string;
   readonly path: readonly (string | number)[];
+  /** The value has it as a bigint. */
+  readonly isExact: boolean;
 }
 
 const maxInt64 = 2n ** 63n - 1n;
@@ -26,24 +30,9 @@ export function inexactIntegers(text: string, value: unknown): InexactInteger[] 
     if (BigInt(rounded) !== exact && exact <= maxInt64 && exact >= -maxInt64 - 1n) sources.set(rounded, source);
   }
   const found: InexactInteger[] = [];
-  if (sources.size > 0) walk(value, [], sources, found);
+  walk(value, [], sources, found);
   return found;
 }
-
-/** Whether there are so many digits in a row, in a number or in a string. */
-function hasLongNumber(text: string): boolean {
-  for (let at = leastDigits - 1; at < text.length; at += leastDigits) {
-    if (!isDigit(text.charCodeAt(at))) continue;
-    let [from, to] = [at, at + 1];
-    while (isDigit(text.charCodeAt(from - 1))) from--;
-    while (isDigit(text.charCodeAt(to))) to++;
-    if (to - from >= leastDigits) return true;
-    at = to - 1;
-  }
-  return false;
-}
-
-const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 
 function walk(
   value: unknown,
@@ -51,9 +40,10 @@ function walk(
   sources: ReadonlyMap<number, string>,
   found: InexactInteger[],
 ): void {
-  if (typeof value === "number") {
+  if (typeof value === "bigint") found.push({ source: String(value), path, isExact: true });
+  else if (typeof value === "number") {
     const source = sources.get(value);
-    if (source !== undefined) found.push({ source, path });
+    if (source !== undefined) found.push({ source, path, isExact: false });
   } else if (Array.isArray(value))
     for (const [index, item] of value.entries()) walk(item, [...path, index], sources, found);
   else if (typeof value === "object" && value !== null)

@@ -39,6 +39,7 @@ export function escapeFieldName(name: string): string {
 /** Without a schema whole numbers are ints and others doubles, as for objects of unknown kinds upstream. */
 export function toCel(value: unknown, schema?: CelSchema): unknown {
   if (typeof value === "number") return numberToCel(value, schema);
+  if (typeof value === "bigint") return schema?.type === "number" ? Number(value) : value;
   if (typeof value === "string") return textToCel(value, schema);
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map((each) => toCel(each, schema?.items));
