@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { queryObjects } from "node:v8";
 import t from "tap";
 import { uninterrupted } from "../../plugins/kit/base/call.ts";
 import { FakeClock } from "../../plugins/kit/base/clock.ts";
@@ -244,6 +245,20 @@ t.test("run() brings live content up to date when woken, and renews tokens when 
   const token = join(mounted.get("token")?.hostPath ?? "", "token");
   // The round that wrote the settings may still go on: the next one is set only when it has ended.
   while (readFileSync(token, "utf8") !== "token-2") await here.clock.advance(60_000);
+  stop.abort();
+  await running;
+});
+
+t.test("run() does not accumulate promises over its rounds", async (t) => {
+  const here = await world(t);
+  const stop = new AbortController();
+  const running = here.open().run(stop);
+  const promisesAfter = async (rounds: number) => {
+    for (let round = 0; round < rounds; round++) await here.clock.advance(60_000);
+    return queryObjects(Promise, { format: "count" });
+  };
+  const before = await promisesAfter(10);
+  t.ok((await promisesAfter(300)) - before < 100);
   stop.abort();
   await running;
 });

@@ -4,7 +4,7 @@
 // Invariant: work on one pod's volumes never overlaps (a chain of promises per pod); different pods run side by side.
 
 import { isDeepStrictEqual } from "node:util";
-import type { Call } from "../../plugins/kit/base/call.ts";
+import { type Call, unlessStopped } from "../../plugins/kit/base/call.ts";
 import type { Clock } from "../../plugins/kit/base/clock.ts";
 import { Fault, toFault } from "../../plugins/kit/base/fault.ts";
 import type { Log } from "../../plugins/kit/base/log.ts";
@@ -285,9 +285,6 @@ class PodVolumes implements VolumeManager {
 
   async run(call: Call): Promise<void> {
     const { clock, log, refreshMs = 60_000 } = this.#options;
-    const stopped = new Promise<void>((resolve) =>
-      call.signal.addEventListener("abort", () => resolve(), { once: true }),
-    );
     const failed = new Set<string>();
     let allDueAt = clock.monotonic() + refreshMs;
     while (!call.signal.aborted) {
@@ -296,7 +293,7 @@ class PodVolumes implements VolumeManager {
       });
       const dueMs = Math.max(0, allDueAt - clock.monotonic());
       const cancel = clock.after(failed.size > 0 ? Math.min(dueMs, retryMs) : dueMs, () => this.#wakeUp?.());
-      if (this.#woken.size === 0) await Promise.race([woken, stopped]);
+      if (this.#woken.size === 0) await unlessStopped(woken, call);
       cancel();
       const isAllDue = clock.monotonic() >= allDueAt;
       if (isAllDue) allDueAt = clock.monotonic() + refreshMs;

@@ -1,7 +1,7 @@
 // The scheduler: keeps the snapshot and the queue up to date from informers, and decides for one waiting pod after another.
 // Decisions are made one at a time on the snapshot with every earlier decision assumed; bindings travel side by side.
 
-import type { Call } from "../../plugins/kit/base/call.ts";
+import { type Call, unlessStopped } from "../../plugins/kit/base/call.ts";
 import type { Clock } from "../../plugins/kit/base/clock.ts";
 import { toFault } from "../../plugins/kit/base/fault.ts";
 import type { Log } from "../../plugins/kit/base/log.ts";
@@ -100,11 +100,8 @@ export class Scheduler {
   async run(call: Call): Promise<void> {
     const stopWatching = await this.#watch();
     try {
-      const stopped = new Promise<void>((resolve) =>
-        call.signal.addEventListener("abort", () => resolve(), { once: true }),
-      );
       while (!call.signal.aborted) {
-        await Promise.race([this.#queue.whenActive(), stopped]);
+        await unlessStopped(this.#queue.whenActive(), call);
         const turnEnds = this.#clock.monotonic() + turnMs;
         while (!call.signal.aborted && this.#clock.monotonic() < turnEnds) {
           const entry = this.#queue.pop();

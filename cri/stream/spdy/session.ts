@@ -4,6 +4,7 @@
 // then are windows kept, otherwise a full stream holds the whole transport, which bounds memory just as well.
 
 import type { Duplex } from "node:stream";
+import { unlessStopped } from "../../../plugins/kit/base/call.ts";
 import { Fault, toFault } from "../../../plugins/kit/base/fault.ts";
 import {
   type ControlFrame,
@@ -57,7 +58,7 @@ export class SpdySession implements StreamHost {
   #isCorked = false;
   #drained: Promise<void> | undefined;
   #framesUnsent = 0;
-  readonly #transportClosed: Promise<void>;
+  readonly #transportEnd = new AbortController();
   /** Resolves when the connection is over, with what broke it, if anything did. */
   readonly closed: Promise<Fault | undefined>;
 
@@ -70,7 +71,7 @@ export class SpdySession implements StreamHost {
     transport.on("error", () => {});
     // Credits and last pieces are small: waiting for more to send with them costs 40 ms each.
     if ("setNoDelay" in transport && typeof transport.setNoDelay === "function") transport.setNoDelay(true);
-    this.#transportClosed = new Promise((resolve) => transport.once("close", resolve));
+    transport.once("close", () => this.#transportEnd.abort());
     this.#write(controlFrame(frameType.settings, 0, numbers(1, settingInitialWindow, ourWindow)));
     this.closed = this.#run();
   }
@@ -227,7 +228,7 @@ export class SpdySession implements StreamHost {
       this.#uncredited = 0;
     }
     const room = this.#streams.get(streamId)?.receive(data, fin);
-    if (this.#peerWindow === undefined && room) await Promise.race([room, this.#transportClosed]);
+    if (this.#peerWindow === undefined && room) await unlessStopped(room, this.#transportEnd);
   }
 
   async #control({ type, flags, payload }: ControlFrame): Promise<void> {

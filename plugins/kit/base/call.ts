@@ -51,21 +51,27 @@ export function branch(parent: Call): { readonly call: Call; end(): void; stop(r
 }
 
 /**
+ * Resolves with the work's result, or with undefined once the call is stopped. Promise.race() with a promise that lives as long as the call
+ * adds a reaction to it that is never removed, and refers to the result: in a loop that leaks both, once per iteration.
+ */
+export function unlessStopped<T>(work: Promise<T>, { signal }: Call): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const stop = () => resolve(undefined);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
+}
+
+/**
  * What the source gives, until it ends or the call is stopped. A source that is not told of its end (a destroyed socket on some runtimes)
  * is not waited for; whoever made it destroys it.
  */
-export async function* untilStopped<T>(source: AsyncIterable<T>, { signal }: Call): AsyncGenerator<T> {
-  const { promise: stopped, resolve } = Promise.withResolvers<undefined>();
-  const stop = () => resolve(undefined);
-  signal.addEventListener("abort", stop, { once: true });
+export async function* untilStopped<T>(source: AsyncIterable<T>, call: Call): AsyncGenerator<T> {
   const items = source[Symbol.asyncIterator]();
-  try {
-    while (!signal.aborted) {
-      const step = await Promise.race([items.next(), stopped]);
-      if (!step || step.done) return;
-      yield step.value;
-    }
-  } finally {
-    signal.removeEventListener("abort", stop);
+  while (!call.signal.aborted) {
+    const step = await unlessStopped(items.next(), call);
+    if (!step || step.done) return;
+    yield step.value;
   }
 }
