@@ -1,3 +1,4 @@
+import { queryObjects } from "node:v8";
 import t from "tap";
 import { FakeApi, failure } from "../../../test/harness/fake-api.ts";
 import { ApiClient } from "./client/api-client.ts";
@@ -65,6 +66,21 @@ t.test("EventRecorder writes anew what the server has forgotten", async (t) => {
   recorder.event(pod, "Warning", "BackOff", "again");
   await recorder.flush();
   t.match(events(), [{ count: 1 }]);
+});
+
+t.test("EventRecorder drops its state of objects without recent events", async (t) => {
+  const { recorder, clock } = start();
+  const about = (name: string) =>
+    recorder.event({ ...pod, metadata: { ...pod.metadata, name } }, "Normal", "Started", "Started container web");
+  const groups = () => queryObjects(Set, { format: "count" });
+  const before = groups();
+  for (let n = 0; n < 500; n++) about(`pod-${n}`);
+  await recorder.flush();
+  t.ok(groups() - before >= 500);
+  await clock.advance(3 * 3_600_000);
+  about("one-more");
+  await recorder.flush();
+  t.ok(groups() - before < 20);
 });
 
 t.test("EventRecorder combines many messages of one reason", async (t) => {

@@ -6,6 +6,7 @@ import type { ApiClient } from "./client/api-client.ts";
 import type { Clock } from "../base/clock.ts";
 import { isFault } from "../base/fault.ts";
 import type { Log } from "../base/log.ts";
+import { Remembered } from "../base/remembered.ts";
 import { resources } from "./objects/resources.ts";
 import type { ObjectMeta } from "./objects/types.ts";
 
@@ -37,7 +38,7 @@ interface Pending {
 interface Written {
   readonly name: string;
   readonly namespace: string;
-  count: number;
+  readonly count: number;
 }
 
 // Upstream's figures: 25 events at once per object, one more every five minutes; more than ten of one reason in ten
@@ -47,6 +48,8 @@ const refillMs = 300_000;
 const similarLimit = 10;
 const similarWindowMs = 600_000;
 const mostRemembered = 4096;
+/** As long as a server keeps an event; one that is repeated later is a new one. */
+const writtenMs = 3_600_000;
 const mostPending = 1000;
 const mostTries = 4;
 const retryMs = 5000;
@@ -55,9 +58,16 @@ export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #stop = new AbortController();
   readonly #pending: Pending[] = [];
-  readonly #written = new Map<string, Written>();
-  readonly #buckets = new Map<string, { tokens: number; at: number }>();
-  readonly #similar = new Map<string, { messages: Set<string>; since: number }>();
+  readonly #written = new Remembered<Written>({ keepMs: writtenMs, most: mostRemembered });
+  /** A bucket that has refilled equals a new one. */
+  readonly #buckets = new Remembered<{ tokens: number; at: number }>({
+    keepMs: burst * refillMs,
+    most: mostRemembered,
+  });
+  readonly #similar = new Remembered<{ messages: Set<string>; since: number }>({
+    keepMs: similarWindowMs,
+    most: mostRemembered,
+  });
   #sending: Promise<void> | undefined;
 
   constructor(options: EventRecorderOptions) {
@@ -101,7 +111,7 @@ export class EventRecorder {
     const bucket = this.#buckets.get(key) ?? { tokens: burst, at };
     const tokens = Math.min(burst, bucket.tokens + Math.max(0, at - bucket.at) / refillMs);
     const isAllowed = tokens >= 1;
-    remember(this.#buckets, key, { tokens: isAllowed ? tokens - 1 : tokens, at });
+    this.#buckets.set(key, { tokens: isAllowed ? tokens - 1 : tokens, at }, at);
     return isAllowed;
   }
 
@@ -110,7 +120,7 @@ export class EventRecorder {
     const known = this.#similar.get(key);
     const group = known && at - known.since < similarWindowMs ? known : { messages: new Set<string>(), since: at };
     if (group.messages.size < similarLimit) group.messages.add(message);
-    remember(this.#similar, key, group);
+    this.#similar.set(key, group, at);
     return group.messages.size >= similarLimit && !group.messages.has(message);
   }
 
@@ -148,7 +158,7 @@ export class EventRecorder {
       const body = { count: written.count + 1, lastTimestamp: timestamp(event.at), message: event.message };
       try {
         await client.patch(resources.events, written, { type: "strategic", body }, call);
-        written.count++;
+        this.#written.set(event.key, { ...written, count: written.count + 1 }, event.at);
         return;
       } catch (error) {
         // The server forgets events after a while: then it is a new one.
@@ -157,7 +167,7 @@ export class EventRecorder {
     }
     const object = this.#objectFor(event);
     await client.create(resources.events, object, call);
-    remember(this.#written, event.key, { ...object.metadata, count: 1 });
+    this.#written.set(event.key, { ...object.metadata, count: 1 }, event.at);
   }
 
   #objectFor(event: Pending) {
@@ -197,12 +207,3 @@ function subjectKey({ kind, metadata }: EventSubject): string {
 }
 
 const timestamp = (at: number) => `${new Date(at).toISOString().slice(0, 19)}Z`;
-
-/** Sets the entry as the youngest, and forgets the oldest when there are too many. */
-function remember<V>(map: Map<string, V>, key: string, value: V): void {
-  map.delete(key);
-  map.set(key, value);
-  if (map.size <= mostRemembered) return;
-  const [oldest] = map.keys();
-  if (oldest !== undefined) map.delete(oldest);
-}
