@@ -112,6 +112,12 @@ export class ResourceCache {
     this.#historySince = revision;
   }
 
+  /** Drops the changes up to the revision. A watch from after the last of them is still served from here. */
+  forgetUntil(revision: number): void {
+    const kept = this.#history.findIndex((event) => event.revision > revision);
+    this.#drop(kept < 0 ? this.#history.length : kept);
+  }
+
   #eventsAfter(since: number): readonly CacheEvent[] {
     if (since < this.#historySince) return [...this.#source.recall(since, this.#historySince), ...this.#history];
     let from = this.#history.length;
@@ -122,7 +128,9 @@ export class ResourceCache {
   #publish(event: CacheEvent): void {
     this.#history.push(event);
     this.#historyBytes += event.entry.value.length;
-    if (this.#history.length > historyEvents || this.#historyBytes > historyBytes) this.#trim();
+    // The older half at once, so that the cost of shifting is rare.
+    if (this.#history.length > historyEvents || this.#historyBytes > historyBytes)
+      this.#drop(Math.floor(this.#history.length / 2));
     for (const listener of this.#listeners) {
       try {
         listener(event);
@@ -135,13 +143,12 @@ export class ResourceCache {
     event.entry.wasRead();
   }
 
-  /** Drops the older half, so that the cost of shifting is rare. */
-  #trim(): void {
-    const keep = this.#history.slice(Math.floor(this.#history.length / 2));
-    const last = this.#history[this.#history.length - keep.length - 1];
-    if (last) this.#historySince = last.revision;
-    this.#history = keep;
-    this.#historyBytes = keep.reduce((sum, event) => sum + event.entry.value.length, 0);
+  #drop(count: number): void {
+    const last = this.#history[count - 1];
+    if (!last) return;
+    this.#historySince = last.revision;
+    this.#history = this.#history.slice(count);
+    this.#historyBytes = this.#history.reduce((sum, event) => sum + event.entry.value.length, 0);
   }
 
   #remake(entry: Entry): Entry {

@@ -2,7 +2,7 @@
 
 import t from "tap";
 import { uninterrupted as call } from "../../plugins/kit/base/call.ts";
-import { FakeClock, systemClock } from "../../plugins/kit/base/clock.ts";
+import { type Clock, FakeClock, systemClock } from "../../plugins/kit/base/clock.ts";
 import { noLog } from "../../plugins/kit/base/log.ts";
 import type { KubeObject } from "../../plugins/kit/kube/objects/types.ts";
 import type { Store } from "../../plugins/kit/contracts/store.ts";
@@ -28,9 +28,10 @@ async function open(
   t: { teardown(then: () => unknown): unknown },
   store: Store = memoryStore(),
   transformers: Transformer[] = [],
+  clock: Clock = systemClock,
 ) {
   const stop = new AbortController();
-  const cache = new WatchCache({ store, clock: systemClock, log: noLog, transformers });
+  const cache = new WatchCache({ store, clock, log: noLog, transformers });
   await cache.load(call);
   const following = cache.follow({ signal: stop.signal });
   t.teardown(async () => {
@@ -132,6 +133,27 @@ t.test("ResourceCache hands over what happened since, and says when it is too lo
     code: "expired",
     message: /^too old resource version/,
   });
+});
+
+t.test("WatchCache forgets changes after ten minutes, and nothing of a resource that did not change", async (t) => {
+  const clock = new FakeClock();
+  const { cache, storage } = await open(t, memoryStore({ clock }), [], clock);
+  const secrets = { group: "", plural: "secrets" };
+  const quiet = await storage.create(secrets, "ns", "quiet", object("quiet"), call);
+  const since = cache.revision;
+  const change = (n: number) =>
+    storage.update(ref, "ns", "a", (now) => ({ do: "put", object: { ...now.copy(), data: { n: `${n}` } } }), call);
+  await storage.create(ref, "ns", "a", object("a"), call);
+  for (let minute = 0; minute < 15; minute++) {
+    await clock.advance(60_000);
+    await change(minute);
+  }
+  t.throws(() => cache.cache(ref).subscribe(since, () => {}), { code: "expired" });
+  const later: CacheEvent[] = [];
+  cache.cache(ref).subscribe(cache.revision - 9, (event) => later.push(event))();
+  t.equal(later.length, 9);
+  cache.cache(secrets).subscribe(quiet.ok ? quiet.entry.revision : 0, (event) => later.push(event))();
+  t.equal(later.length, 9);
 });
 
 t.test("WatchCache tells what happened before it began, once and in order, sealed objects included", async (t) => {

@@ -12,9 +12,12 @@ import { asBuffer } from "./encoding.ts";
 import { Entry } from "./entry.ts";
 import { registryRoot, type StorageRef, splitKey, storageId } from "./keys.ts";
 import { type CacheEvent, ResourceCache } from "./resource-cache.ts";
+import { RevisionAges } from "./revision-ages.ts";
 import type { Transformer } from "./transformer.ts";
 
 const loadPageSize = 500;
+/** As long as the stores keep theirs. Without a limit in time a resource that changes rarely fills its history over weeks. */
+const historyMs = 10 * 60_000;
 
 interface Waiter {
   revision: number;
@@ -36,6 +39,7 @@ export class WatchCache {
   readonly #caches = new Map<string, ResourceCache>();
   readonly #waiters = new Set<Waiter>();
   readonly #catchUp: CatchUp;
+  readonly #ages: RevisionAges;
   /** Decoded forms of our own writes that are on their way back to us, so that they need not be parsed again. */
   readonly #written = new Map<string, { value: Uint8Array; plain: Buffer; object: KubeObject }>();
   #revision = 0;
@@ -48,6 +52,7 @@ export class WatchCache {
     this.#log = options.log;
     this.#transformers = options.transformers;
     const { store, clock } = options;
+    this.#ages = new RevisionAges(clock, historyMs);
     this.#catchUp = new CatchUp({ store, clock, reached: (revision, call) => this.reached(revision, call) });
   }
 
@@ -134,6 +139,7 @@ export class WatchCache {
         for await (const events of this.#store.watch(registryRoot, this.#revision, call)) {
           for (const event of events) this.#apply(event);
           this.#wake();
+          this.#forgetOld();
         }
       } catch (error) {
         if (call.signal.aborted) return;
@@ -250,6 +256,12 @@ export class WatchCache {
       this.#caches.set(id, cache);
     }
     return cache;
+  }
+
+  #forgetOld(): void {
+    const old = this.#ages.mark(this.#revision);
+    if (old === undefined) return;
+    for (const cache of this.#caches.values()) cache.forgetUntil(old);
   }
 
   #wake(): void {
