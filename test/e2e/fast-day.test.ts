@@ -17,10 +17,15 @@ import { until } from "../harness/until.ts";
 const isLong = process.env["SKIFF_LONG"] === "1";
 const speed = 100;
 const hour = 3_600_000;
-/** The first stretch fills what is bounded: events and history live for an hour, logs until they are rotated. */
-const [warmUp, whole] = isLong ? [3 * hour, 24 * hour] : [1.25 * hour, 2.75 * hour];
-/** Code that is still being compiled takes some memory in the short form. */
-const growth: Readonly<Record<string, number>> = isLong ? {} : { heap: 1.2, external: 1.2, resident: 1.4 };
+type Times = [warmUp: number, middle: number, whole: number];
+/** The first stretch fills what is bounded: events live for an hour, logs until they are rotated. */
+const [warmUp, middle, whole] = (isLong ? [3, 13.5, 24] : [1.25, 2, 2.75]).map((hours) => hours * hour) as Times;
+const growth: Readonly<Record<string, number>> = isLong ? {} : { heap: 1.1, code: 1.5, external: 1.1, resident: 1.4 };
+/**
+ * V8 goes on compiling what becomes hot, each time less: 12.0 MB of code and its data after one hour, 14.6 after three, 16.0 after six, 16.9
+ * after nine, 17.6 after thirteen, 17.8 after fifteen, 17.9 after seventeen. It is compared over the second half.
+ */
+const settlesLate = new Set(["code"]);
 /** A certificate is issued anew 245 days after it was made. */
 const certificateAge = 245 * 24 * hour;
 t.setTimeout((whole / speed) * 3 + 300_000);
@@ -192,8 +197,9 @@ t.test("a day in fast motion leaves no more than it found", { skip: noNetworkRea
   await kubectl("wait", "pod/keeper", "--for=condition=Ready", "--timeout=120s");
   const [firstToken, firstCertificate] = [await token(skiff), await fingerprint(skiff)];
   const before = await live(warmUp);
+  const halfway = await live(middle);
   const after = await live(whole);
-  t.comment(table(before, after));
+  t.comment(table(before, halfway, after));
 
   t.equal(
     await kubectl("get", "nodes", "-o", 'jsonpath={.items[0].status.conditions[?(@.type=="Ready")].status}'),
@@ -203,7 +209,8 @@ t.test("a day in fast motion leaves no more than it found", { skip: noNetworkRea
   if (isLong) t.not(await fingerprint(skiff), firstCertificate, "the certificate was renewed");
   t.equal(readdirSync(join(dataDir, "snapshots")).filter((name) => name.endsWith(".db")).length, 3);
   t.equal(await kubectl("get", "pod", "keeper", "-o", "jsonpath={.status.containerStatuses[0].restartCount}"), "0");
-  for (const [what, count] of Object.entries(before)) {
+  for (const [what, first] of Object.entries(before)) {
+    const count = settlesLate.has(what) ? (halfway[what] ?? 0) : first;
     const most = Math.max(count * (growth[what] ?? 1.05), count + (slack[what] ?? 0));
     t.ok((after[what] ?? 0) <= most, `${what}: ${count} before, ${after[what]} after`);
   }
@@ -212,8 +219,8 @@ t.test("a day in fast motion leaves no more than it found", { skip: noNetworkRea
 /** Where one or two more are nothing: a connection that is about to end, an event more in this hour than in that. */
 const slack: Readonly<Record<string, number>> = { descriptors: 3, events: 15 };
 
-function table(before: Held, after: Held): string {
-  return Object.entries(before)
-    .map(([what, count]) => `${what} ${count} -> ${after[what]}`)
+function table(...looks: Held[]): string {
+  return Object.keys(looks[0] ?? {})
+    .map((what) => `${what} ${looks.map((held) => held[what]).join(" -> ")}`)
     .join(", ");
 }
