@@ -147,18 +147,29 @@ export interface WindowOptions {
 export async function nodeWindow(t: Test, skiff: RunningSkiff, options: WindowOptions): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), "skiff-window-"));
   t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  // Older versions of kubectl may read from a WebSocket before their streams are there, lose what came, and say so.
+  const isClientRace = ({ stderr }: Ran) => /Unknown stream id \d, discarding message/.test(stderr);
   const runWith =
-    ({ program, env }: Pick<Client, "program" | "env">) =>
-    (args: readonly string[], input?: Buffer | string): Promise<Ran> =>
-      new Promise((resolve) => {
-        const own = { env: { ...process.env, ...env }, maxBuffer: 512 << 20, encoding: "buffer" as const };
-        const all = ["--kubeconfig", skiff.kubeconfig, ...args];
-        const child = execFile(program, all, { ...own, timeout: 3 * waitMs }, (error, stdout, stderr) => {
-          const code = error ? Number(error.code ?? 1) : 0;
-          resolve({ code, stdout, stderr: stderr.toString() });
-        });
-        child.stdin?.on("error", () => {}).end(input);
+    (client: Pick<Client, "program" | "env">) =>
+    async (args: readonly string[], input?: Buffer | string): Promise<Ran> => {
+      let ran = await runOnce(client, args, input);
+      for (let again = 5; again > 0 && isClientRace(ran); again--) ran = await runOnce(client, args, input);
+      return ran;
+    };
+  const runOnce = (
+    { program, env }: Pick<Client, "program" | "env">,
+    args: readonly string[],
+    input?: Buffer | string,
+  ) =>
+    new Promise<Ran>((resolve) => {
+      const own = { env: { ...process.env, ...env }, maxBuffer: 512 << 20, encoding: "buffer" as const };
+      const all = ["--kubeconfig", skiff.kubeconfig, ...args];
+      const child = execFile(program, all, { ...own, timeout: 3 * waitMs }, (error, stdout, stderr) => {
+        const code = error ? Number(error.code ?? 1) : 0;
+        resolve({ code, stdout, stderr: stderr.toString() });
       });
+      child.stdin?.on("error", () => {}).end(input);
+    });
   const kubectl = runWith({ program: "kubectl", env: {} });
   const said = async (...args: string[]) => (await kubectl(args)).stdout.toString();
   await skiff.apply(...objects);
