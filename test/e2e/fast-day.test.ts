@@ -166,16 +166,21 @@ t.test("a day in fast motion leaves no more than it found", { skip }, async (t) 
       await rollOut();
     },
   ];
+  /** The API server's limit of a minute is 0.6 s here, which a loaded machine may miss: each activity can be repeated. */
+  const patiently = (activity: (() => Promise<unknown>) | undefined) =>
+    until("an activity to succeed", async () => activity?.().then(() => true), 5 * 60_000);
+  const suspendJobs = (isSuspended: boolean) =>
+    patiently(() => kubectl("patch", "cronjob", "tick", "-p", JSON.stringify({ spec: { suspend: isSuspended } })));
   /** One activity in each quarter of an hour. */
   const live = async (to: number) => {
     for (let quarter = Math.ceil(passed() / (hour / 4)); (quarter * hour) / 4 < to; quarter++) {
       await untilTime("the next quarter of an hour", (quarter * hour) / 4);
-      await activities[quarter % activities.length]?.();
+      await patiently(activities[quarter % activities.length]);
     }
     await untilTime("the time to look", to);
     // Between two jobs, with nobody connected: the same state each time.
     unfollow();
-    await kubectl("patch", "cronjob", "tick", "-p", '{"spec":{"suspend":true}}');
+    await suspendJobs(true);
     await until("every job to end", async () =>
       /^(True )*True $/.test(
         await kubectl(
@@ -187,7 +192,7 @@ t.test("a day in fast motion leaves no more than it found", { skip }, async (t) 
       ),
     );
     const held = await heldBy(skiff);
-    await kubectl("patch", "cronjob", "tick", "-p", '{"spec":{"suspend":false}}');
+    await suspendJobs(false);
     return held;
   };
 
