@@ -204,7 +204,7 @@ const byHeader: Authenticator = {
   authenticate: async ({ headers }) => (headers.get("authorization") === "admin" ? admin : eve),
 };
 
-/** The API on a port, where targets are sent as they are, and a connector that tells what it was asked for. */
+/** The API on a port, where targets are sent as they are, and a connector that records its requests. */
 async function served(t: Test, authorizer: Authorizer) {
   const reached: string[] = [];
   const nameOf = (target: Parameters<NodeConnector["fetch"]>[0]) =>

@@ -10,7 +10,7 @@ const pods = "/api/v1/namespaces/default/pods";
 const repeat = (count: number, text: (n: number) => string) => Array.from({ length: count }, (_, n) => text(n)).join();
 const mostAnswered = 1 << 20;
 
-t.test("of unknown and duplicate fields the first 100 are told, and warnings stay within 4 KB", async (t) => {
+t.test("the first 100 unknown and duplicate fields are reported, and warnings stay within 4 KB", async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   const unknown = (name: string) => `{"metadata":{"name":"${name}"},${repeat(9900, (n) => `"f${n}":1`)}}`;

@@ -39,7 +39,7 @@ export function healthAnswer(
   return check && checkOne(check);
 }
 
-/** Who may ask for one check by its path is told why it fails; as with kube-apiserver, it is not counted. */
+/** A single check, requested by its path, answers with the reason of its failure; as in kube-apiserver, it is not counted. */
 async function checkOne(check: HealthCheck): Promise<Answer> {
   const problem = await check.check();
   return problem === undefined ? textAnswer("ok") : textAnswer(`internal server error: ${problem}\n`, 500);

@@ -32,7 +32,7 @@ interface PageRequest {
 export interface PageRoutes {
   /** Undefined for a path that is none of the page's. */
   answer(request: PageRequest, call: Call): Response | Promise<Response> | undefined;
-  /** The page's own files, which tell nothing of this node; all else needs a token. */
+  /** The page's static files, which contain no data of the node; all other paths need a token. */
   isOpen(parts: readonly string[]): boolean;
 }
 

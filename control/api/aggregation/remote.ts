@@ -102,7 +102,7 @@ export class Remote {
 
 const aggregator: UserInfo = { name: "system:kube-aggregator", groups: ["system:masters"] };
 
-/** Who asks, as a front proxy says it: one line for each value. Fault `forbidden` for a user whose name or groups a header would change. */
+/** The identity headers of a front proxy, one line for each value. Fault `forbidden` for a user whose name or groups a header would change. */
 export function userHeaders(user: UserInfo): Record<string, string[]> {
   const headers: Record<string, string[]> = {
     "x-remote-user": [asValue(user.name)],

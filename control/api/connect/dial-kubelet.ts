@@ -1,5 +1,5 @@
 // A connection to a kubelet: over the line that its node holds open, and where that does not answer soon, straight to the node's address
-// as well; whichever comes first. After a change of the node's address the line is dead, and nobody has told us.
+// as well; whichever comes first. After a change of the node's address the tunnel is dead without having been closed.
 
 import net from "node:net";
 import type { Duplex } from "node:stream";
@@ -24,7 +24,7 @@ export async function dialKubelet(
 ): Promise<Duplex> {
   const doubt = Promise.withResolvers<void>();
   const cancel = clock.after(doubtMs, doubt.resolve);
-  // Not stopped when the other way was quicker: whether it is ever answered tells whether the line lives.
+  // Not cancelled when the direct connection was quicker: an answer shows that the tunnel is alive.
   const byLine = lines.dial(node, call);
   byLine.catch(() => doubt.resolve());
   const stop = new AbortController();

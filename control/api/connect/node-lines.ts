@@ -72,7 +72,7 @@ export class NodeLines {
     const giveUp = (reason: string) => reject(new Fault("unavailable", `node "${node}" ${reason}`));
     const askedAt = this.#clock.monotonic();
     const cancel = this.#clock.after(dialTimeoutMs, () => {
-      // Neither the connection nor a word that it failed: nobody listens at the other end. A node that does comes back at once.
+      // Neither a connection nor an error: the other end does not respond. A node that is alive reconnects at once.
       if (line.heardAt <= askedAt) line.socket.destroy();
       giveUp("did not connect back in time");
     });
